@@ -1,0 +1,134 @@
+//! THE MEMORY: what was seen and done, on disk and in memory. It has no opinions.
+//!
+//! A recording is a folder with `head.json`, `records.jsonl` and `mic-NNN.wav`. A session without
+//! its end record, with a torn line or with fewer samples than its records say is *incomplete*.
+
+mod head;
+mod memory;
+mod read;
+mod record;
+mod redact;
+mod sound_index;
+mod wav;
+
+pub use head::{FORMAT, Head, NamedText, Origin};
+pub use memory::{MemoryRecording, SampleFormat, Segment};
+pub use read::Recording;
+pub use record::{Blob, Edge, Entry, Observation, Party, Record, Service};
+pub use redact::{Redactor, redact_mqtt_connect};
+pub use wav::{WavReader, write_wav};
+
+use crate::time::{Moment, Window};
+use std::io;
+use std::path::PathBuf;
+
+/// Everything a judge may look at: records in order and samples of the ear.
+pub trait Evidence {
+    /// Scenario, rig, profile and origin.
+    fn head(&self) -> &Head;
+    /// Whether the session is whole.
+    fn condition(&self) -> &Condition;
+    /// The records, streamed in order.
+    fn records(&self) -> Box<dyn Iterator<Item = Result<Record, JournalError>> + '_>;
+    /// What the ear delivered in a window.
+    fn samples(&self, window: Window) -> Result<Clip, JournalError>;
+}
+
+/// Whether a session was recorded to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// End record present, every promised sample there.
+    Complete,
+    /// It stopped early; the reasons, one sentence each.
+    Incomplete(Vec<String>),
+}
+
+/// A stretch of sound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clip {
+    /// Samples per second.
+    pub rate: u32,
+    /// When the first sample was captured.
+    pub start: Moment,
+    /// Samples, full scale = 1.0.
+    pub samples: Vec<f64>,
+    /// False when part of the window was not recorded; `samples` then holds what there is from
+    /// the window's start up to the first loss.
+    pub whole: bool,
+}
+
+impl Clip {
+    /// A window in which nothing was recorded at all.
+    pub fn nothing(window: Window) -> Self {
+        Clip { rate: 1, start: window.from, samples: Vec::new(), whole: false }
+    }
+
+    /// The samples between two instants, in seconds after `start`, clamped to what there is.
+    pub fn between(&self, from: f64, until: f64) -> &[f64] {
+        let index = |seconds: f64| {
+            ((seconds * f64::from(self.rate)).round().max(0.0) as usize).min(self.samples.len())
+        };
+        let (first, last) = (index(from), index(until));
+        &self.samples[first..last.max(first)]
+    }
+}
+
+/// Why a recording can't be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The operating system refused.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The folder holds nothing that we know.
+    #[error("{path} is not a recording: it has no head.json; give a folder that holds one", path = path.display())]
+    NotARecording {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// `head.json` is cut short or damaged.
+    #[error("{path}: the head of the recording is torn ({what}); nothing in it can be judged", path = path.display())]
+    TornHead {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// A newer program wrote it.
+    #[error("{path}: format {found} is newer than this program understands ({FORMAT}); update earwitness", path = path.display())]
+    TooNew {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// A line inside the journal is damaged (a torn last line is only incomplete).
+    #[error("{path}:{line}: this record is damaged ({what}); restore the file from its original", path = path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Line number from 1.
+        line: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// A WAV file is not what it should be.
+    #[error("{path}: {what}", path = path.display())]
+    Wav {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        what: String,
+    },
+}
+
+impl JournalError {
+    fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> JournalError {
+        let path = path.into();
+        move |source| JournalError::Io { path, source }
+    }
+}

@@ -1,0 +1,4 @@
+//! earwitness
+pub mod audio;
+pub mod journal;
+pub mod time;
