@@ -1,1 +1,33 @@
-fn main() {}
+//! Arguments in, exit code out; the only file that prints.
+
+use clap::Parser as _;
+use earwitness::app::{self, Exit};
+use earwitness::cli::Cli;
+use std::io::{BufWriter, ErrorKind, Write as _};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_env("EARWITNESS_LOG").unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let cli = Cli::parse();
+    // A panic is a bug of ours, not a verdict on a device.
+    let exit = std::panic::catch_unwind(|| {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        app::run(&cli, &mut out).and_then(|exit| out.flush().map(|()| exit))
+    });
+    let exit = match exit {
+        Ok(Ok(exit)) => exit,
+        // The reader of our output went away; there is nobody left to tell.
+        Ok(Err(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::CouldNotJudge,
+        Ok(Err(error)) => {
+            eprintln!("earwitness: standard output: {error}");
+            Exit::CouldNotJudge
+        }
+        Err(_) => {
+            eprintln!("earwitness: internal error, please report it with the lines above");
+            Exit::Internal
+        }
+    };
+    ExitCode::from(exit.code())
+}

@@ -164,9 +164,10 @@ pub fn locate(samples: &[f64], rate: f64, hz: f64, seconds: f64) -> f64 {
         phasor /= phasor.norm();
         sums.push(sum);
     }
-    let length = ((seconds * rate / block as f64).round() as usize).clamp(1, sums.len() - 1);
+    let length = (seconds * rate / block as f64).round() as usize;
+    let length = length.clamp(1, (sums.len() - 1).max(1));
     let weight = |k: &usize| (sums[k + length] - sums[*k]).norm_sqr();
-    let starts = 0..sums.len() - length;
+    let starts = 0..sums.len().saturating_sub(length);
     let best = starts.max_by(|a, b| weight(a).total_cmp(&weight(b)).then(b.cmp(a)));
     best.unwrap_or(0) as f64 * block as f64 / rate
 }

@@ -142,6 +142,24 @@ pub enum Party {
     Bench,
 }
 
+impl Party {
+    /// The other end.
+    pub fn other(self) -> Party {
+        match self {
+            Party::Device => Party::Bench,
+            Party::Bench => Party::Device,
+        }
+    }
+
+    /// `device` or `bench`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Party::Device => "device",
+            Party::Bench => "bench",
+        }
+    }
+}
+
 /// Bytes in a JSON journal: readable text where they are printable UTF-8, base64 otherwise.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Blob(pub Vec<u8>);

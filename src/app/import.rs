@@ -1,0 +1,58 @@
+//! `earwitness import`: foreign sessions become recordings on disk.
+
+use super::Exit;
+use crate::cli::ImportArguments;
+use crate::journal::{Evidence as _, NamedText};
+use crate::rig::import::{self, Options, Shipped};
+use crate::scenario::{self, Profile, Scenario};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::Result<Exit> {
+    let scenario = match arguments.scenario.as_deref().map(super::judge::read_scenario).transpose()
+    {
+        Ok(scenario) => scenario,
+        Err(why) => {
+            writeln!(out, "INVALID  {why}")?;
+            return Ok(Exit::Invalid);
+        }
+    };
+    let options = Options { scenario, law: arguments.law, room: arguments.room.clone() };
+    let mut exit = Exit::Passed;
+    for folder in &arguments.folders {
+        let recording = match import::import(folder, &options, &shipped()) {
+            Ok(recording) => recording,
+            Err(error) => {
+                writeln!(out, "INVALID  {error}")?;
+                exit = exit.and(Exit::Invalid);
+                continue;
+            }
+        };
+        let head = recording.head();
+        let scenario = Scenario::load(&head.scenario).map(|s| s.name).unwrap_or_default();
+        let run = arguments.output_dir.join(&head.run_id);
+        let target = next_attempt(&run.join("imported").join(scenario));
+        match recording.save(&target) {
+            Ok(()) => writeln!(out, "{}", target.display())?,
+            Err(error) => {
+                writeln!(out, "NOT WRITTEN  {error}")?;
+                exit = exit.and(Exit::CouldNotJudge);
+            }
+        }
+    }
+    Ok(exit)
+}
+
+/// The texts that come with the program.
+pub(super) fn shipped() -> Shipped<'static> {
+    let scenario_for: &'static dyn Fn(&str) -> Option<NamedText> = &scenario::for_imported;
+    Shipped { scenario_for, profile: Profile::xiaozhi() }
+}
+
+/// The first attempt number whose folder does not exist: attempts are never overwritten.
+fn next_attempt(folder: &Path) -> PathBuf {
+    let numbered = (1u64..).map(|n| folder.join(n.to_string()));
+    let free = numbered.into_iter().find(|path| !fs::exists(path).unwrap_or(true));
+    free.expect("the numbers don't run out before the disk does")
+}

@@ -1,0 +1,95 @@
+//! What can be asked of the program.
+
+use crate::audio::law::Law;
+use crate::report::Style;
+use crate::rig::room::Room;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+/// The bench that compares what a voice board says with what physically happened.
+#[derive(Debug, Parser)]
+#[command(name = "earwitness", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 passed, 1 the device failed, 2 invalid input, \
+    3 the bench could not judge, 4 nothing selected, 5 inconclusive, 70 internal error, \
+    130 interrupted.\nLogs: EARWITNESS_LOG=debug (stderr).")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+    /// Colours on standard output.
+    #[arg(long, value_enum, default_value_t, global = true, env = "EARWITNESS_COLOR")]
+    pub color: Color,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Judge recordings (or recorded sessions of another program, as an electrical tap).
+    Judge(JudgeArguments),
+    /// Turn recorded sessions of another program into recordings.
+    Import(ImportArguments),
+}
+
+/// Arguments of `judge`.
+#[derive(Debug, Args)]
+pub struct JudgeArguments {
+    /// Recordings, folders that hold some, or foreign sessions.
+    #[arg(required = true, value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
+    /// Judge by another scenario than the one in the recording.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Also write the report as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// No screens, only the exit code and errors.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArguments {
+    /// Folders with events.jsonl, speaker.wav and meta.json.
+    #[arg(required = true, value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
+    /// The scenario; default: the shipped one for the session's kind.
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// The board's gain law; default: by the codec that the session names.
+    #[arg(long, value_name = "NAME")]
+    pub law: Option<Law>,
+    /// Put a noisy room and a microphone between loudspeaker and ear:
+    /// seed=7,snr13=20[,ear=good|deaf|zeros|uncontrolled].
+    #[arg(long, value_name = "ROOM")]
+    pub room: Option<Room>,
+    /// Where recordings go: DIR/RUN-ID/imported/SCENARIO/ATTEMPT.
+    #[arg(long, value_name = "DIR", default_value = "earwitness-runs")]
+    #[arg(env = "EARWITNESS_OUTPUT_DIR")]
+    pub output_dir: PathBuf,
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Cli {
+    /// Whether standard output gets colours.
+    pub fn style(&self) -> Style {
+        let quiet = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        match self.color {
+            Color::Always => Style::Colour,
+            Color::Auto if !quiet && std::io::stdout().is_terminal() => Style::Colour,
+            _ => Style::Plain,
+        }
+    }
+}

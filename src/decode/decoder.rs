@@ -1,0 +1,267 @@
+//! Records in, facts out: one pass, bounded buffers, never an error. What can't be understood is
+//! a fact, too.
+
+use super::fact::{Beacon, Fact, Transport, What};
+use super::socket::{Half, Part};
+use super::stream::Origin;
+use super::uart::{self, BootEvent, Boots, Lines, RawLine};
+use super::{mcp, udp};
+use crate::journal::{Blob, Entry, Observation, Party, Record};
+use bytes::BytesMut;
+use rumqttc::mqttbytes::v4::Packet;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The longest MQTT packet that is decoded.
+const MAX_PACKET: usize = 4 << 20;
+
+/// Turns the records of one session into facts.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    lines: Lines,
+    boots: Boots,
+    boot: u32,
+    connections: u32,
+    links: BTreeMap<u32, Link>,
+    key: Option<udp::Key>,
+    facts: Vec<Fact>,
+}
+
+/// What is known of a TCP connection.
+#[derive(Debug)]
+struct Link {
+    device: Half,
+    bench: Half,
+    /// Set once it is a control channel: its number and kind.
+    control: Option<(u32, Transport)>,
+    /// The device said goodbye.
+    orderly: bool,
+    /// WebSocket binary protocol version.
+    version: u8,
+}
+
+impl Link {
+    fn new() -> Self {
+        Link {
+            device: Half::new(Party::Device),
+            bench: Half::new(Party::Bench),
+            control: None,
+            orderly: false,
+            version: 1,
+        }
+    }
+}
+
+impl Decoder {
+    /// The facts that `record` completes, in order.
+    pub fn take(&mut self, record: &Record) -> Vec<Fact> {
+        match &record.entry {
+            Entry::Saw { captured_at, what } => {
+                self.observe(what, Origin { record: record.n, at: *captured_at });
+            }
+            Entry::Step { path, edge } => {
+                let origin = Origin { record: record.n, at: record.at };
+                self.tell(origin, None, What::Step { path: path.clone(), edge: *edge });
+            }
+            Entry::End { .. } => {}
+        }
+        std::mem::take(&mut self.facts)
+    }
+
+    /// What the end of the session completes: a console line without its line end.
+    pub fn finish(&mut self) -> Vec<Fact> {
+        if let Some(line) = self.lines.flush() {
+            self.console(line);
+        }
+        std::mem::take(&mut self.facts)
+    }
+
+    fn tell(&mut self, origin: Origin, link: Option<u32>, what: What) {
+        let control = link.and_then(|l| self.links.get(&l)).and_then(|l| l.control);
+        let connection = control.map_or(self.connections, |(number, _)| number);
+        let Origin { record, at } = origin;
+        self.facts.push(Fact { record, at, boot: self.boot, connection, what });
+    }
+
+    fn observe(&mut self, what: &Observation, origin: Origin) {
+        match what {
+            Observation::Uart(Blob(bytes)) => {
+                for line in self.lines.push(bytes, origin.at, origin.record) {
+                    self.console(line);
+                }
+            }
+            Observation::Opened { link, .. } => {
+                self.links.insert(*link, Link::new());
+            }
+            Observation::Closed { link, by } => self.closed(*link, *by, origin),
+            Observation::Socket { link, from, bytes } => {
+                let entry = self.links.entry(*link).or_insert_with(Link::new);
+                let half = match from {
+                    Party::Device => &mut entry.device,
+                    Party::Bench => &mut entry.bench,
+                };
+                for (origin, part) in half.push(&bytes.0, origin) {
+                    self.part(*link, *from, origin, part);
+                }
+            }
+            Observation::Mqtt { link, from, packet } => self.mqtt(*link, *from, packet, origin),
+            Observation::Datagram { from, bytes } => match udp::open(&bytes.0, self.key.as_ref()) {
+                Ok((sequence, opus)) => self.audio(origin, None, *from, Some(sequence), opus),
+                Err(why) => self.tell(origin, None, What::Ignored { why: why.into() }),
+            },
+            Observation::Pressed { button } => {
+                self.tell(origin, None, What::Pressed { button: button.clone() });
+            }
+            Observation::Beacon { hz, level_dbfs, until } => {
+                let beacon =
+                    Beacon { hz: *hz, level_dbfs: *level_dbfs, from: origin.at, until: *until };
+                self.tell(origin, None, What::Beacon(beacon));
+            }
+            // Sound is not told but asked for: see `sound`.
+            Observation::Sound { .. } => {}
+        }
+    }
+
+    fn console(&mut self, line: RawLine) {
+        let origin = Origin { record: line.record, at: line.at };
+        let line = uart::read(&line.text);
+        for event in self.boots.see(&line) {
+            if let BootEvent::Began { number } = event {
+                self.boot = number;
+            }
+            self.tell(origin, None, What::Boot(event));
+        }
+        self.tell(origin, None, What::Uart(line));
+    }
+
+    fn closed(&mut self, link: u32, by: Party, origin: Origin) {
+        let Some(entry) = self.links.get_mut(&link) else { return };
+        let device = entry.device.close();
+        let bench = entry.bench.close();
+        let (orderly, control) = (entry.orderly, entry.control);
+        for (from, rest) in [(Party::Device, device), (Party::Bench, bench)] {
+            if let Some((origin, part)) = rest {
+                self.part(link, from, origin, part);
+            }
+        }
+        if let Some((_, transport)) = control {
+            let orderly = orderly || (transport == Transport::WebSocket && by == Party::Device);
+            self.tell(origin, Some(link), What::Disconnected { transport, orderly });
+        }
+        self.links.remove(&link);
+    }
+
+    fn connected(&mut self, link: u32, origin: Origin, transport: Transport, client: String) {
+        self.connections += 1;
+        if let Some(entry) = self.links.get_mut(&link) {
+            entry.control = Some((self.connections, transport));
+        }
+        self.tell(origin, Some(link), What::Connected { transport, client });
+    }
+
+    fn part(&mut self, link: u32, from: Party, origin: Origin, part: Part) {
+        match part {
+            Part::Http(message) => {
+                let asks = message.header("upgrade").is_some();
+                if asks && from == Party::Device {
+                    let version = message.header("protocol-version").and_then(|v| v.parse().ok());
+                    if let Some(entry) = self.links.get_mut(&link) {
+                        entry.version = version.unwrap_or(1);
+                    }
+                    let client = message.header("device-id").unwrap_or_default().to_owned();
+                    self.connected(link, origin, Transport::WebSocket, client);
+                }
+                self.tell(origin, Some(link), What::Http(message));
+            }
+            Part::Text(text) => self.message(origin, Some(link), from, &text),
+            Part::Binary(bytes) => {
+                let version = self.links.get(&link).map_or(1, |l| l.version);
+                match unwrap_binary(version, &bytes) {
+                    Ok(Binary::Opus(opus)) => self.audio(origin, Some(link), from, None, opus),
+                    Ok(Binary::Json(text)) => self.message(origin, Some(link), from, &text),
+                    Err(why) => self.tell(origin, Some(link), What::Ignored { why: why.into() }),
+                }
+            }
+            Part::Broken(why) => self.tell(origin, Some(link), What::Ignored { why }),
+        }
+    }
+
+    fn mqtt(&mut self, link: u32, from: Party, packet: &Blob, origin: Origin) {
+        self.links.entry(link).or_insert_with(Link::new);
+        match Packet::read(&mut BytesMut::from(&packet.0[..]), MAX_PACKET) {
+            Ok(Packet::Connect(connect)) => {
+                self.connected(link, origin, Transport::Mqtt, connect.client_id);
+            }
+            Ok(Packet::Publish(publish)) if publish.retain => {
+                let why = format!("a retained message on {}", publish.topic);
+                self.tell(origin, Some(link), What::Ignored { why });
+            }
+            Ok(Packet::Publish(publish)) => {
+                self.message(origin, Some(link), from, &publish.payload);
+            }
+            Ok(Packet::Disconnect) => {
+                if let Some(entry) = self.links.get_mut(&link) {
+                    entry.orderly = true;
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let why = format!("not an MQTT packet: {error}");
+                self.tell(origin, Some(link), What::Ignored { why });
+            }
+        }
+    }
+
+    fn audio(
+        &mut self,
+        origin: Origin,
+        link: Option<u32>,
+        from: Party,
+        sequence: Option<u32>,
+        opus: Vec<u8>,
+    ) {
+        // The board's microphone is not judged here; an hour of it must not fill the memory.
+        let opus = if from == Party::Bench { opus } else { Vec::new() };
+        self.tell(origin, link, What::Audio { from, sequence, opus });
+    }
+
+    fn message(&mut self, origin: Origin, link: Option<u32>, from: Party, text: &[u8]) {
+        let Ok(body) = serde_json::from_slice::<Value>(text) else {
+            let raw = String::from_utf8_lossy(text).into_owned();
+            let id = mcp::salvage_id(&raw);
+            return self.tell(origin, link, What::Malformed { from, raw, id });
+        };
+        let kind = body.get("type").and_then(Value::as_str);
+        if kind == Some("hello") && from == Party::Bench {
+            self.key = udp::Key::of_hello(&body);
+        }
+        let meaning = match (kind, body.get("payload")) {
+            (Some("mcp"), Some(payload)) => mcp::read(from, payload),
+            _ => None,
+        };
+        self.tell(origin, link, meaning.unwrap_or(What::Message { from, body }));
+    }
+}
+
+enum Binary {
+    Opus(Vec<u8>),
+    Json(Vec<u8>),
+}
+
+/// The payload of a WebSocket binary message by protocol version (facts/xiaozhi.md 3.4).
+fn unwrap_binary(version: u8, bytes: &[u8]) -> Result<Binary, &'static str> {
+    let (kind, size, payload) = match (version, bytes) {
+        (2, [_, _, _, kind, _, _, _, _, _, _, _, _, a, b, c, d, rest @ ..]) => {
+            (*kind, u32::from_be_bytes([*a, *b, *c, *d]) as usize, rest)
+        }
+        (3, [kind, _, a, b, rest @ ..]) => (*kind, usize::from(u16::from_be_bytes([*a, *b])), rest),
+        (2 | 3, _) => return Err("a binary message shorter than its header"),
+        _ => (0, bytes.len(), bytes),
+    };
+    match kind {
+        _ if size != payload.len() => Err("a binary message whose size field is wrong"),
+        0 => Ok(Binary::Opus(payload.to_vec())),
+        1 if version == 2 => Ok(Binary::Json(payload.to_vec())),
+        _ => Err("a binary message of unknown type"),
+    }
+}

@@ -1,0 +1,141 @@
+//! What records mean. A fact cites its record and carries its boot and connection number, because
+//! evidence never crosses either of them unless a question says so.
+
+use super::mcp::{Reply, Request};
+use super::uart::{BootEvent, UartLine};
+use crate::journal::{Edge, Party};
+use crate::time::Moment;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fact {
+    /// Number of the record that holds its first byte.
+    pub record: u64,
+    /// When that byte was captured.
+    pub at: Moment,
+    /// Boots seen so far on the console; 0 before the first ROM banner.
+    pub boot: u32,
+    /// Control connections opened so far; 0 before the first.
+    pub connection: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// The kinds of facts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// A console line.
+    Uart(UartLine),
+    /// A boot, its reset reason or a panic, as the console tells them.
+    Boot(BootEvent),
+    /// An HTTP request or response, whole.
+    Http(HttpMessage),
+    /// The device opened a control channel.
+    Connected {
+        /// Which kind.
+        transport: Transport,
+        /// MQTT client id or the `Device-Id` header.
+        client: String,
+    },
+    /// A control channel ended.
+    Disconnected {
+        /// Which kind.
+        transport: Transport,
+        /// The device said goodbye (MQTT DISCONNECT) or closed its WebSocket itself.
+        orderly: bool,
+    },
+    /// A JSON message that is not MCP.
+    Message {
+        /// Who sent it.
+        from: Party,
+        /// The whole message.
+        body: Value,
+    },
+    /// An MCP request.
+    Request(Request),
+    /// An MCP reply.
+    Reply(Reply),
+    /// A message that is no JSON although it should be (the firmware does not escape error texts).
+    Malformed {
+        /// Who sent it.
+        from: Party,
+        /// The message as it came.
+        raw: String,
+        /// The JSON-RPC id that can be read from it all the same.
+        id: Option<i64>,
+    },
+    /// An Opus packet.
+    Audio {
+        /// Who sent it.
+        from: Party,
+        /// Sequence number (UDP only).
+        sequence: Option<u32>,
+        /// The packet; kept for what we sent, empty for the board's microphone.
+        opus: Vec<u8>,
+    },
+    /// Bytes that follow no known protocol; they are no evidence for anything.
+    Ignored {
+        /// Why.
+        why: String,
+    },
+    /// The bench pressed a button.
+    Pressed {
+        /// Its name.
+        button: String,
+    },
+    /// The bench's loudspeaker played its beacon.
+    Beacon(Beacon),
+    /// A step began or ended.
+    Step {
+        /// The step instance.
+        path: String,
+        /// Which end.
+        edge: Edge,
+    },
+}
+
+/// A sound of the bench's own loudspeaker.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Beacon {
+    /// Its frequency.
+    pub hz: f64,
+    /// Level at which the ear should find it, dBFS (AES17).
+    pub level_dbfs: f64,
+    /// When it began.
+    pub from: Moment,
+    /// When it ended.
+    pub until: Moment,
+}
+
+/// The kinds of control channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// MQTT with UDP audio.
+    Mqtt,
+    /// WebSocket.
+    WebSocket,
+}
+
+/// An HTTP message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HttpMessage {
+    /// Who sent it.
+    pub from: Party,
+    /// `POST /xiaozhi/ota/` or `200`.
+    pub start: String,
+    /// Header names (lower case) and values.
+    pub headers: Vec<(String, String)>,
+    /// The body, lossily decoded.
+    pub body: String,
+}
+
+impl HttpMessage {
+    /// The value of a header; `name` in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+}

@@ -1,0 +1,172 @@
+//! MCP over the board's JSON messages: requests, replies, and who belongs to whom.
+//!
+//! A reply is matched by its id, on the connection of its request, and never by position:
+//! `tools/list`, `initialize` and errors overtake calls (facts/xiaozhi.md 5.7).
+
+use super::fact::{Fact, What};
+use crate::journal::Party;
+use crate::time::Moment;
+use regex::Regex;
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// A JSON-RPC request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Request {
+    /// Who asked.
+    pub from: Party,
+    /// The id; `None` for notifications and for ids that are no numbers.
+    pub id: Option<i64>,
+    /// The method, `tools/call`.
+    pub method: String,
+    /// The tool of a `tools/call`.
+    pub tool: Option<String>,
+    /// Arguments of a `tools/call`, params of anything else.
+    pub arguments: Value,
+}
+
+/// A JSON-RPC reply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reply {
+    /// Who answered.
+    pub from: Party,
+    /// The id as it came back.
+    pub id: Option<i64>,
+    /// What it says.
+    pub answer: Answer,
+}
+
+/// The content of a reply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Text of the first content item of a tool call.
+    Text(String),
+    /// Any other result.
+    Result(Value),
+    /// A JSON-RPC error, or a tool result marked `isError`.
+    Error(String),
+    /// Not JSON, but the id can be read.
+    Malformed(String),
+}
+
+/// The MCP meaning of an `mcp` payload; `None` when it is neither request nor reply.
+pub(super) fn read(from: Party, payload: &Value) -> Option<What> {
+    let id = payload.get("id").and_then(number);
+    if let Some(method) = payload.get("method").and_then(Value::as_str) {
+        let params = payload.get("params").cloned().unwrap_or(Value::Null);
+        let tool = params.get("name").and_then(Value::as_str).map(str::to_owned);
+        let arguments = match method {
+            "tools/call" => params.get("arguments").cloned().unwrap_or(Value::Null),
+            _ => params,
+        };
+        let tool = tool.filter(|_| method == "tools/call");
+        return Some(What::Request(Request { from, id, method: method.into(), tool, arguments }));
+    }
+    let answer = match (payload.get("result"), payload.get("error")) {
+        (Some(result), _) => answer_of(result),
+        (None, Some(error)) => {
+            let message = error.get("message").and_then(Value::as_str);
+            Answer::Error(message.map_or_else(|| error.to_string(), str::to_owned))
+        }
+        (None, None) => return None,
+    };
+    Some(What::Reply(Reply { from, id, answer }))
+}
+
+fn answer_of(result: &Value) -> Answer {
+    let text = result.pointer("/content/0/text").and_then(Value::as_str);
+    let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
+    match text {
+        Some(text) if failed => Answer::Error(text.into()),
+        Some(text) => Answer::Text(text.into()),
+        None => Answer::Result(result.clone()),
+    }
+}
+
+fn number(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_f64().filter(|f| f.is_finite()).map(|f| f as i64))
+}
+
+/// The id in a message that is no JSON.
+pub(super) fn salvage_id(raw: &str) -> Option<i64> {
+    static ID: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r#""id"\s*:\s*(-?[0-9]{1,18})"#).expect("a fixed pattern"));
+    ID.captures(raw).and_then(|c| c[1].parse().ok())
+}
+
+/// A request of ours with everything that came back for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// What was asked.
+    pub request: Request,
+    /// Record of the request.
+    pub record: u64,
+    /// When it was sent.
+    pub at: Moment,
+    /// Boot in which it was sent.
+    pub boot: u32,
+    /// Connection on which it was sent.
+    pub connection: u32,
+    /// Replies in order of arrival; more than one is a defect of the device.
+    pub replies: Vec<Returned>,
+}
+
+/// A reply that found its request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Returned {
+    /// Record of the reply.
+    pub record: u64,
+    /// When it came.
+    pub at: Moment,
+    /// What it says.
+    pub answer: Answer,
+}
+
+/// All MCP traffic of a session, paired.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ledger {
+    /// Our requests in order.
+    pub exchanges: Vec<Exchange>,
+    /// Records of replies that answer none of our requests on their connection.
+    pub foreign: Vec<u64>,
+}
+
+impl Ledger {
+    /// Takes the next fact; what is not MCP is passed over.
+    pub fn note(&mut self, fact: &Fact) {
+        match &fact.what {
+            What::Request(request) if request.from == Party::Bench => {
+                self.exchanges.push(Exchange {
+                    request: request.clone(),
+                    record: fact.record,
+                    at: fact.at,
+                    boot: fact.boot,
+                    connection: fact.connection,
+                    replies: Vec::new(),
+                });
+            }
+            What::Reply(reply) if reply.from == Party::Device => {
+                self.answer(fact, reply.id, reply.answer.clone());
+            }
+            What::Malformed { from: Party::Device, raw, id: Some(id) } => {
+                self.answer(fact, Some(*id), Answer::Malformed(raw.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The latest request with the id on the same connection is the one that was answered.
+    fn answer(&mut self, fact: &Fact, id: Option<i64>, answer: Answer) {
+        let asked = |x: &&mut Exchange| {
+            id.is_some() && x.request.id == id && x.connection == fact.connection
+        };
+        match self.exchanges.iter_mut().rev().find(asked) {
+            Some(exchange) => {
+                exchange.replies.push(Returned { record: fact.record, at: fact.at, answer });
+            }
+            None => self.foreign.push(fact.record),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! THE EARS: records to facts. Pure, and never fails: what can't be understood is a fact, too.
+//! The ears do not know the question.
+
+mod decoder;
+mod fact;
+mod mcp;
+mod socket;
+pub mod sound;
+mod story;
+mod stream;
+pub mod uart;
+mod udp;
+
+pub use decoder::Decoder;
+pub use fact::{Beacon, Fact, HttpMessage, Transport, What};
+pub use mcp::{Answer, Exchange, Ledger, Reply, Request, Returned};
+pub use story::{Step, Story, tell};

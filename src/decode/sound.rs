@@ -1,0 +1,204 @@
+//! What the ear heard while the board was made to play, and whether the ear hears at all.
+//!
+//! The reference is what was really sent: the packets of the step, decoded. Its tone is looked for
+//! where it can be (up to [`MAX_DELAY`] after the packets), measured inside its edges, and held
+//! against the silence just before it.
+
+use super::fact::{Beacon, What};
+use super::story::{Step, Story};
+use crate::audio::level::{dbfs, decibels};
+use crate::audio::opus;
+use crate::audio::spectrum::Spectrum;
+use crate::audio::stimulus::Stimulus;
+use crate::audio::tone::{self, Tone};
+use crate::journal::{Clip, Evidence, JournalError, Party};
+use crate::time::{Moment, Window};
+use std::time::Duration;
+
+/// Longest way of a sound from our socket to the ear's samples: 10 packets ahead, the board's
+/// queues, I2S and capture buffers (facts/acoustics.md 3.3, with room to spare).
+const MAX_DELAY: f64 = 1.2;
+
+/// How far a tone may be from its nominal frequency and still be ours: sample clocks of codecs
+/// and microphones are within 0.1 %, wrong sample rates are 8 % and more off.
+const MAX_DETUNING: f64 = 0.005;
+
+/// A sound that was heard before the play began and is less than this much weaker than the tone
+/// comes from somewhere else.
+const MIN_CONTRAST_DB: f64 = 10.0;
+
+/// What was heard in one play step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hearing {
+    /// The step instance.
+    pub path: String,
+    /// What was sent.
+    pub stimulus: Stimulus,
+    /// Number of packets sent.
+    pub packets: usize,
+    /// Record of the first packet.
+    pub record: u64,
+    /// When the first packet left.
+    pub sent: Moment,
+    /// Where the measurement looked.
+    pub window: Window,
+    /// Every sample of the ear around the tone was exactly zero.
+    pub zeros: bool,
+    /// What was there.
+    pub heard: Heard,
+}
+
+/// The finding of the ear.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Heard {
+    /// The stimulus, and silence before it.
+    Tone(Tone),
+    /// No tone at the stimulus frequency; the measurement tells how loud one could still be.
+    Nothing(Tone),
+    /// Not the stimulus but another tone that began with it.
+    Another(Tone),
+    /// The tone was there before the play began.
+    SecondSource(Tone),
+    /// Samples are missing in the window.
+    Lost,
+}
+
+/// Listens to a play step; `None` when no tone was sent in it.
+///
+/// # Errors
+/// When samples can't be read.
+pub fn hear(
+    evidence: &dyn Evidence,
+    story: &Story,
+    step: &Step,
+) -> Result<Option<Hearing>, JournalError> {
+    let sent = sent_packets(story, step);
+    let Some((first, sent_at)) = sent.first().map(|p| (p.0, p.1)) else { return Ok(None) };
+    let reference = opus::decode(sent.iter().map(|p| p.2)).unwrap_or_default();
+    let Some(stimulus) = Stimulus::of(&reference, f64::from(opus::RATE)) else {
+        return Ok(None);
+    };
+    let span = stimulus.begins + stimulus.seconds + MAX_DELAY;
+    let before = Duration::from_secs_f64(0.1);
+    let clip = evidence.samples(Window {
+        from: sent_at.before(before),
+        until: sent_at + Duration::from_secs_f64(span),
+    })?;
+    let lead = sent_at.seconds_since(clip.start) + stimulus.begins;
+    let (window, heard) = find(&clip, &stimulus, lead);
+    Ok(Some(Hearing {
+        path: step.path.clone(),
+        stimulus,
+        packets: sent.len(),
+        record: first,
+        sent: sent_at,
+        window,
+        zeros: clip.samples.iter().all(|x| *x == 0.0),
+        heard,
+    }))
+}
+
+fn sent_packets<'a>(story: &'a Story, step: &Step) -> Vec<(u64, Moment, &'a [u8])> {
+    let of = |what: &'a What| match what {
+        What::Audio { from: Party::Bench, opus, .. } => Some(opus.as_slice()),
+        _ => None,
+    };
+    let during = story.facts.iter().filter(|f| step.window.contains(f.at));
+    during.filter_map(|f| of(&f.what).map(|opus| (f.record, f.at, opus))).collect()
+}
+
+/// Looks for the stimulus from `lead` seconds after the clip's start on.
+fn find(clip: &Clip, stimulus: &Stimulus, lead: f64) -> (Window, Heard) {
+    let rate = f64::from(clip.rate);
+    let seconds = stimulus.seconds;
+    let search = clip.between(lead, lead + seconds + MAX_DELAY);
+    let start = lead + tone::locate(search, rate, stimulus.hz, seconds);
+    let edge = (0.1 * seconds).clamp(0.03, 0.15);
+    let at = |s: f64| clip.start + Duration::from_secs_f64(s.max(0.0));
+    let window = Window { from: at(start + edge), until: at(start + seconds - edge) };
+    if !clip.whole {
+        return (window, Heard::Lost);
+    }
+    let inside = clip.between(start + edge, start + seconds - edge);
+    let tone = Tone::measure(inside, rate, stimulus.hz, MAX_DETUNING);
+    let detuned = (tone.hz / stimulus.hz - 1.0).abs();
+    let silence = clip.between(start - 0.3, start - 0.05);
+    if tone.is_present() && detuned <= MAX_DETUNING {
+        let before = Tone::measure(silence, rate, stimulus.hz, MAX_DETUNING);
+        let contrast = decibels(tone.power / before.power);
+        return match before.is_present() && contrast < MIN_CONTRAST_DB {
+            true => (window, Heard::SecondSource(tone)),
+            false => (window, Heard::Tone(tone)),
+        };
+    }
+    match another(inside, silence, rate) {
+        Some(other) => (window, Heard::Another(other)),
+        None => (window, Heard::Nothing(tone)),
+    }
+}
+
+/// A tone that is in `inside`, at least 15 dB over the noise, and was not in `silence`.
+fn another(inside: &[f64], silence: &[f64], rate: f64) -> Option<Tone> {
+    let hz = Spectrum::of(inside, rate).peak_hz(200.0, 0.4 * rate);
+    let tone = Tone::measure(inside, rate, hz, MAX_DETUNING);
+    if !tone.is_present() || tone.snr13_db() < 15.0 {
+        return None;
+    }
+    let before = Tone::measure(silence, rate, hz, MAX_DETUNING);
+    (decibels(tone.power / before.power) >= MIN_CONTRAST_DB).then_some(tone)
+}
+
+/// What the ear made of the bench's own beacon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The beacon.
+    pub beacon: Beacon,
+    /// Record of the beacon.
+    pub record: u64,
+    /// What was measured at its place; `None` when samples are missing there.
+    pub tone: Option<Tone>,
+    /// Every sample was exactly zero.
+    pub zeros: bool,
+}
+
+impl Check {
+    /// The beacon was there, at its frequency and within 6 dB of its level.
+    pub fn is_heard(&self) -> bool {
+        self.tone.is_some_and(|tone| {
+            tone.is_present()
+                && (tone.hz / self.beacon.hz - 1.0).abs() <= MAX_DETUNING
+                && (tone.dbfs() - self.beacon.level_dbfs).abs() <= 6.0
+        })
+    }
+}
+
+/// Listens for every beacon of the session.
+///
+/// # Errors
+/// When samples can't be read.
+pub fn check_ear(evidence: &dyn Evidence, story: &Story) -> Result<Vec<Check>, JournalError> {
+    let check = |(fact, beacon): (&super::fact::Fact, Beacon)| {
+        let span = (beacon.until - beacon.from).as_secs_f64();
+        let edge = Duration::from_secs_f64(0.1 * span);
+        let window = Window { from: beacon.from + edge, until: beacon.until.before(edge) };
+        let clip = evidence.samples(window)?;
+        let measure =
+            || Tone::measure(&clip.samples, f64::from(clip.rate), beacon.hz, MAX_DETUNING);
+        Ok(Check {
+            beacon,
+            record: fact.record,
+            tone: clip.whole.then(measure),
+            zeros: clip.samples.iter().all(|x| *x == 0.0),
+        })
+    };
+    story.beacons().map(check).collect()
+}
+
+/// Level in dBFS (AES17) of what the ear delivered in a window; `None` when samples are missing.
+///
+/// # Errors
+/// When samples can't be read.
+pub fn ambient(evidence: &dyn Evidence, window: Window) -> Result<Option<f64>, JournalError> {
+    let clip = evidence.samples(window)?;
+    Ok(clip.whole.then(|| dbfs(crate::audio::level::power(&clip.samples))))
+}

@@ -1,0 +1,241 @@
+//! A session laid out for the predicates: its story, what the ear heard, and whether it hears.
+
+use super::{Coverage, Ear, Terms};
+use crate::audio::law::Law;
+use crate::decode::sound::{self, Check, Heard, Hearing};
+use crate::decode::uart::Meaning;
+use crate::decode::{Exchange, Story, What, tell};
+use crate::journal::{Evidence, JournalError};
+use crate::scenario::{Demand, Rung, Scenario};
+use crate::time::Moment;
+use serde_json::Value;
+
+/// The tool whose argument is the volume in force.
+const SET_VOLUME: &str = "self.audio_speaker.set_volume";
+
+/// Everything the predicates look at.
+pub(super) struct Case<'a> {
+    pub terms: &'a Terms,
+    pub story: Story,
+    /// What was heard in the steps that any claim listens to.
+    pub hearings: Vec<Hearing>,
+    /// What the ear made of the bench's beacons.
+    pub checks: Vec<Check>,
+}
+
+/// Whether a missing or present sound means anything.
+pub(super) enum EarState {
+    /// Proven alive; why.
+    Alive(String),
+    /// Proven deaf; why.
+    Blind(String),
+    /// Nobody knows; why.
+    Unproven(String),
+}
+
+impl<'a> Case<'a> {
+    pub fn open(
+        scenario: &Scenario,
+        terms: &'a Terms,
+        evidence: &dyn Evidence,
+    ) -> Result<Self, JournalError> {
+        let story = tell(evidence)?;
+        let checks = sound::check_ear(evidence, &story)?;
+        let mut hearings = Vec::new();
+        for step in &story.steps {
+            let listens = scenario.claims.iter().flat_map(|c| &c.demands).any(|d| match d {
+                Demand::LevelStep { from, to, .. } => {
+                    from.iter().chain(to).any(|id| *id == step.path || id == step.id())
+                }
+                _ => false,
+            });
+            if listens && let Some(hearing) = sound::hear(evidence, &story, step)? {
+                hearings.push(hearing);
+            }
+        }
+        Ok(Case { terms, story, hearings, checks })
+    }
+
+    /// The hearings of the instances of these steps, in order of the ids.
+    pub fn heard(&self, ids: &[String]) -> Vec<&Hearing> {
+        let paths = ids.iter().flat_map(|id| self.story.instances(id)).map(|step| &step.path);
+        paths.filter_map(|path| self.hearings.iter().find(|h| h.path == *path)).collect()
+    }
+
+    pub fn ear(&self) -> EarState {
+        if self.hearings.iter().any(|h| h.heard == Heard::Lost) {
+            return EarState::Unproven("samples are missing while the board played".into());
+        }
+        match self.terms.ear {
+            Ear::Tap => EarState::Alive("electrical tap, every sample there".into()),
+            Ear::Microphone => self.microphone(),
+        }
+    }
+
+    fn microphone(&self) -> EarState {
+        let zeros = self.checks.iter().any(|c| c.zeros) || self.hearings.iter().any(|h| h.zeros);
+        if zeros {
+            return EarState::Blind("the microphone delivers exact zeros".into());
+        }
+        if self.checks.is_empty() {
+            return EarState::Unproven(
+                "nothing but the board was there to hear: no beacon was played".into(),
+            );
+        }
+        if let Some(deaf) = self.checks.iter().find(|c| !c.is_heard()) {
+            let at = deaf.beacon.from;
+            return match deaf.tone {
+                None => EarState::Unproven(format!("samples are missing at the beacon, {at}")),
+                Some(tone) => EarState::Blind(format!(
+                    "the beacon at {at} was not heard: at most {:.1} dBFS, expected {:.1} dBFS",
+                    tone.ceiling_dbfs(),
+                    deaf.beacon.level_dbfs
+                )),
+            };
+        }
+        let levels: Vec<String> = self
+            .checks
+            .iter()
+            .filter_map(|c| c.tone)
+            .map(|tone| format!("{:.1}", tone.dbfs()))
+            .collect();
+        EarState::Alive(format!("beacon heard {} dBFS", levels.join(", ")))
+    }
+
+    /// One sentence about the controls of the ear.
+    pub fn controls(&self) -> String {
+        if self.hearings.is_empty() {
+            return "no sound was judged".into();
+        }
+        let silence = match self.hearings.iter().all(|h| matches!(h.heard, Heard::Tone(_))) {
+            true => ", silence before each tone",
+            false => "",
+        };
+        match self.ear() {
+            EarState::Alive(why) => format!("{why}{silence}"),
+            EarState::Blind(why) | EarState::Unproven(why) => why,
+        }
+    }
+
+    /// The board's law and how we know it.
+    pub fn law(&self) -> Option<(Law, &'static str)> {
+        let stated = self.terms.law.map(|law| (law, "stated by the rig"));
+        stated.or_else(|| {
+            let tags = self.story.facts.iter().filter_map(|f| match &f.what {
+                What::Uart(line) => match &line.means {
+                    Meaning::Codec(tag) => Some(tag),
+                    _ => None,
+                },
+                _ => None,
+            });
+            let mut laws = tags.filter_map(|tag| self.terms.profile.codecs.get(tag));
+            laws.next_back().map(|law| (*law, "from the codec's log tag"))
+        })
+    }
+
+    /// The volume that was asked for before `at`, in the same boot, and the record that asked.
+    pub fn volume_asked(&self, at: Moment) -> Option<(u32, u64)> {
+        let before = self
+            .story
+            .mcp
+            .exchanges
+            .iter()
+            .rev()
+            .find(|x| x.at < at && x.request.tool.as_deref() == Some(SET_VOLUME))?;
+        let same_boot =
+            !self.story.facts.iter().any(|f| f.at > before.at && f.at < at && f.boot > before.boot);
+        let volume = before.request.arguments.get("volume").and_then(Value::as_u64)?;
+        same_boot.then_some((volume.min(100) as u32, before.record))
+    }
+
+    /// Version and ELF prefix of the running firmware.
+    pub fn firmware(&self) -> Option<String> {
+        let mut version = None;
+        let mut sha: Option<String> = None;
+        for fact in &self.story.facts {
+            match &fact.what {
+                What::Http(request) if request.start.starts_with("POST") => {
+                    let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+                    let text = |path| body.pointer(path).and_then(Value::as_str).map(str::to_owned);
+                    version = text("/application/version").or(version);
+                    sha = text("/application/elf_sha256").or(sha);
+                }
+                What::Uart(line) => match &line.means {
+                    Meaning::AppVersion(v) => version = version.or_else(|| Some(v.clone())),
+                    _ => continue,
+                },
+                _ => continue,
+            }
+        }
+        let sha = sha.filter(|s| s.len() >= 9).map(|s| format!(" ({})", &s[..9]));
+        version.map(|v| format!("{v}{}", sha.unwrap_or_default()))
+    }
+
+    /// Replies to `tools/list` as one list: names, and whether it is complete.
+    pub fn tools(&self) -> Option<ToolList> {
+        let mut list: Option<ToolList> = None;
+        for x in self.story.mcp.exchanges.iter().filter(|x| x.request.method == "tools/list") {
+            let first = x.replies.first().and_then(|r| match &r.answer {
+                crate::decode::Answer::Result(value) => Some((r.record, value)),
+                _ => None,
+            });
+            let Some((record, result)) = first else { continue };
+            let names = result.get("tools").and_then(Value::as_array).into_iter().flatten();
+            let names = names.filter_map(|t| t.get("name").and_then(Value::as_str));
+            let cursor = x.request.arguments.get("cursor").and_then(Value::as_str);
+            let next = result.get("nextCursor").and_then(Value::as_str).unwrap_or("");
+            let list = match cursor {
+                None | Some("") => list.insert(ToolList::default()),
+                Some(_) => list.get_or_insert_default(),
+            };
+            list.names.extend(names.map(str::to_owned));
+            list.complete = next.is_empty();
+            list.with_user_tools =
+                x.request.arguments.get("withUserTools").and_then(Value::as_bool) == Some(true);
+            list.records.push(record);
+        }
+        list
+    }
+
+    /// Which advertised tools this session says something about.
+    pub fn coverage(&self, scenario: &Scenario) -> Coverage {
+        let mut coverage = Coverage::default();
+        let physical: Vec<&str> = scenario
+            .claims
+            .iter()
+            .filter(|c| c.requires == Rung::Physical)
+            .flat_map(|c| &c.demands)
+            .filter_map(|d| match d {
+                Demand::Listed { tool } => Some(tool.as_str()),
+                _ => None,
+            })
+            .collect();
+        let called = |name: &str| {
+            self.story
+                .mcp
+                .exchanges
+                .iter()
+                .any(|x: &Exchange| x.request.tool.as_deref() == Some(name))
+        };
+        for name in self.tools().map(|t| t.names).unwrap_or_default() {
+            let list = match name.as_str() {
+                name if physical.contains(&name) => &mut coverage.physical,
+                name if called(name) => &mut coverage.software_only,
+                _ => &mut coverage.not_exercised,
+            };
+            list.push(name);
+        }
+        coverage
+    }
+}
+
+/// What `tools/list` said.
+#[derive(Default)]
+pub(super) struct ToolList {
+    pub names: Vec<String>,
+    /// The last page had no `nextCursor`.
+    pub complete: bool,
+    /// User-only tools were asked for.
+    pub with_user_tools: bool,
+    pub records: Vec<u64>,
+}

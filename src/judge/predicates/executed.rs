@@ -1,0 +1,75 @@
+//! Is there a trace of doing on the console?
+
+use super::calls;
+use crate::decode::uart::UartLine;
+use crate::decode::{Exchange, Fact, What};
+use crate::judge::case::Case;
+use crate::judge::{Discrepancy, Finding};
+use crate::scenario::Rung;
+use crate::time::Moment;
+use std::time::Duration;
+
+pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> Finding {
+    let rung = Rung::Executed;
+    let calls = match calls(rung, step, case) {
+        Ok(calls) => calls,
+        Err(finding) => return finding,
+    };
+    let mut records = Vec::new();
+    for call in calls {
+        let until = ends(call, within, case);
+        let after = lines(case).filter(|(f, _)| f.at >= call.at && f.at < until);
+        match after.clone().find(|(_, line)| says(line, log)) {
+            Some((fact, _)) => records.extend([call.record, fact.record]),
+            None => return missing(call, log, until, case),
+        }
+    }
+    Finding::proven(rung, format!("console \"{log}\"")).citing(records)
+}
+
+/// A trace counts until the same tool is called again: it could be the next call's.
+fn ends(call: &Exchange, within: Duration, case: &Case) -> Moment {
+    let limit = call.at + within;
+    let again = case
+        .story
+        .mcp
+        .exchanges
+        .iter()
+        .find(|x| x.record > call.record && x.request.tool == call.request.tool);
+    again.map_or(limit, |x| x.at.min(limit))
+}
+
+fn lines<'a>(case: &'a Case) -> impl Iterator<Item = (&'a Fact, &'a UartLine)> + Clone {
+    case.story.facts.iter().filter_map(|f| match &f.what {
+        What::Uart(line) => Some((f, line)),
+        _ => None,
+    })
+}
+
+/// The line's message is `wanted`, or `TAG: message`; a line that merely mentions it is not it.
+fn says(line: &UartLine, wanted: &str) -> bool {
+    match &line.log {
+        Some(log) => {
+            log.text == wanted
+                || wanted
+                    .strip_prefix(log.tag.as_str())
+                    .and_then(|rest| rest.strip_prefix(": "))
+                    .is_some_and(|text| text == log.text)
+        }
+        None => line.text == wanted,
+    }
+}
+
+fn missing(call: &Exchange, log: &str, until: Moment, case: &Case) -> Finding {
+    let rung = Rung::Executed;
+    let mut before = lines(case).filter(|(f, _)| f.at < call.at && f.boot == call.boot);
+    let finding = if before.next().is_none() {
+        Finding::silent(rung, "the console was silent since the board started: nobody looked")
+    } else if case.story.until < until {
+        Finding::silent(rung, format!("the session ended before \"{log}\" could be expected"))
+    } else {
+        let reason = format!("the console never said \"{log}\" after the call");
+        Finding::refuted(rung, Discrepancy::SilentSuccess, reason)
+    };
+    finding.citing([call.record])
+}

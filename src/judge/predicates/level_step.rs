@@ -1,0 +1,234 @@
+//! Did the level at the ear change, by as much as it should?
+
+use crate::audio::decide::{self, Decision};
+use crate::audio::law::Law;
+use crate::decode::sound::{Heard, Hearing};
+use crate::judge::case::{Case, EarState};
+use crate::judge::{Discrepancy, Ear, Finding, Measurement};
+use crate::scenario::{Expectation, Rung};
+use crate::time::Measured;
+
+const RUNG: Rung = Rung::Physical;
+
+/// Ratios of two common sample rates: what a wrong rate does to the pitch (acoustics.md 3.3).
+const WRONG_RATES: [f64; 8] = [1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9188, 1.0884, 1.5, 2.0, 3.0];
+
+/// What is promised for one pair of plays.
+struct Promise {
+    step_db: f64,
+    law: Option<Law>,
+    volumes: Option<(u32, u32)>,
+}
+
+pub(super) fn finding(
+    from: &[String],
+    to: &[String],
+    expect: Expectation,
+    tolerance_db: f64,
+    case: &Case,
+) -> Finding {
+    let (before, after) = (case.heard(from), case.heard(to));
+    let steps = || format!("{} to {}", from.join("+"), to.join("+"));
+    if before.is_empty() || before.len() != after.len() {
+        let what = format!("{}: {} and {} tones were sent", steps(), before.len(), after.len());
+        return Finding::silent(RUNG, format!("{what}; they must pair"));
+    }
+    let plays: Vec<&Hearing> = before.iter().chain(&after).copied().collect();
+    let records = plays.iter().map(|h| h.record).collect::<Vec<_>>();
+    match case.ear() {
+        EarState::Blind(why) => return Finding::blind(why).citing(records),
+        EarState::Unproven(why) => return Finding::silent(RUNG, why).citing(records),
+        EarState::Alive(_) => {}
+    }
+    let mut promises = Vec::new();
+    for (a, b) in before.iter().zip(&after) {
+        match promise(a, b, expect, case) {
+            Ok(promise) => promises.push(promise),
+            Err(why) => return Finding::silent(RUNG, why).citing(records),
+        }
+    }
+    let finding = strange(&plays)
+        .or_else(|| absent(&plays, case))
+        .unwrap_or_else(|| step(&before, &after, &promises, tolerance_db, case));
+    finding.citing(records)
+}
+
+fn promise(a: &Hearing, b: &Hearing, expect: Expectation, case: &Case) -> Result<Promise, String> {
+    let volumes = case.volume_asked(a.sent).zip(case.volume_asked(b.sent));
+    let volumes = volumes.map(|((from, _), (to, _))| (from, to));
+    if let Expectation::Decibels(step_db) = expect {
+        return Ok(Promise { step_db, law: None, volumes });
+    }
+    let Some((from, to)) = volumes else {
+        return Err("no set_volume came before the tone, so nobody knows what to expect".into());
+    };
+    let Some((law, _)) = case.law() else {
+        return Err("the board's gain law is not known: state `law` in the rig".into());
+    };
+    let step_db = law.step_db(from, to).ok_or_else(|| {
+        format!("volume {from} to {to}: a step from or to silence is not a number of dB")
+    })?;
+    Ok(Promise { step_db, law: Some(law), volumes: Some((from, to)) })
+}
+
+/// Sounds that are not our stimulus.
+fn strange(plays: &[&Hearing]) -> Option<Finding> {
+    plays.iter().find_map(|play| match play.heard {
+        Heard::SecondSource(tone) => {
+            let reason = format!(
+                "{}: {:.0} Hz sounded at {:.1} dBFS before the board was made to play: another source",
+                play.path, tone.hz, tone.dbfs()
+            );
+            let mut finding = Finding::silent(RUNG, reason);
+            finding.discrepancy = Some(Discrepancy::WrongSource);
+            Some(finding)
+        }
+        Heard::Another(tone) => {
+            let ratio = tone.hz / play.stimulus.hz;
+            let known = WRONG_RATES.iter().find(|r| (ratio / **r - 1.0).abs() < 0.005);
+            let sent = format!(
+                "{}: {:.0} Hz were sent and {:.1} Hz heard", play.path, play.stimulus.hz, tone.hz
+            );
+            Some(match known {
+                Some(_) => Finding::refuted(
+                    RUNG,
+                    Discrepancy::WrongSource,
+                    format!("{sent}: {ratio:.3} times the pitch, a wrong sample rate"),
+                ),
+                None => Finding {
+                    discrepancy: Some(Discrepancy::WrongSource),
+                    ..Finding::silent(RUNG, format!("{sent}: not our stimulus"))
+                },
+            })
+        }
+        _ => None,
+    })
+}
+
+/// Tones that are missing: refuted when they are missing for sure, silent otherwise.
+fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
+    let mut unsure = None;
+    for play in plays {
+        let Heard::Nothing(tone) = play.heard else { continue };
+        let hz = play.stimulus.hz;
+        let law = case.law().map(|(law, _)| law);
+        let volume = case.volume_asked(play.sent).map(|(volume, _)| volume);
+        let (Some(gain), Some(law), Some(volume)) = (case.terms.path_gain_db, law, volume) else {
+            unsure.get_or_insert(format!(
+                "{}: no {hz:.0} Hz heard, and how loud it should be is not known \
+                 (path gain, law and volume are needed)",
+                play.path
+            ));
+            continue;
+        };
+        let expected = play.stimulus.dbfs + law.gain_db(volume) + gain;
+        let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
+        if decide::is_surely_absent(expected, floor, ceiling) {
+            let found = match ceiling.is_finite() {
+                true => format!("at most {ceiling:.1} dBFS"),
+                false => "exact silence".into(),
+            };
+            let sent = format!("{} packets sent", play.packets);
+            let reason = format!("{hz:.0} Hz: {found}; expected {expected:.1} dBFS ({sent})");
+            let name = Discrepancy::SilentSuccess;
+            let level = Measurement::new("tone_ceiling", ceiling, "dBFS");
+            let finding = Finding::refuted(RUNG, name, format!("{}: {reason}", play.path));
+            return Some(Finding { measurements: vec![level], ..finding });
+        }
+        unsure.get_or_insert(format!(
+            "{}: no {hz:.0} Hz heard, but the expected {expected:.1} dBFS stand only \
+             {:.1} dB over the noise; absence counts from {:.0} dB on",
+            play.path,
+            expected - floor,
+            decide::ABSENCE_SNR13_DB
+        ));
+    }
+    unsure.map(|why| Finding::silent(RUNG, why))
+}
+
+/// The step of present tones against what was promised.
+fn step(
+    before: &[&Hearing],
+    after: &[&Hearing],
+    promises: &[Promise],
+    tolerance_db: f64,
+    case: &Case,
+) -> Finding {
+    let sigma_b = match case.terms.ear {
+        Ear::Tap => decide::TAP_STEP_SIGMA_DB,
+        Ear::Microphone => decide::MICROPHONE_STEP_SIGMA_DB,
+    };
+    // Each pair is held against its own promise, so that pairs of different volumes may be mixed.
+    let (mut errors, mut measurements, mut snr13) = (Vec::new(), Vec::new(), f64::INFINITY);
+    for ((a, b), promise) in before.iter().zip(after).zip(promises) {
+        let (Heard::Tone(low), Heard::Tone(high)) = (a.heard, b.heard) else { continue };
+        let sigma = low.sigma_db().hypot(high.sigma_db());
+        errors.push((high.dbfs() - low.dbfs() - promise.step_db, sigma));
+        for (play, tone) in [(a, low), (b, high)] {
+            let name = format!("level {}", play.path);
+            let level = Measurement::new(name, tone.dbfs(), "dBFS");
+            measurements.push(level.plus_minus(2.0 * tone.sigma_db()));
+            snr13 = snr13.min(tone.snr13_db());
+        }
+    }
+    let Some(error) = decide::combine(&errors, sigma_b) else {
+        return Finding::silent(RUNG, "no pair of tones was heard");
+    };
+    let first = &promises[0];
+    let mean_promise = promises.iter().map(|p| p.step_db).sum::<f64>() / promises.len() as f64;
+    let value = error.value + mean_promise;
+    let step = Measured { value, plus_minus: error.plus_minus };
+    let measured = Measurement::new("level_step", value, "dB").plus_minus(step.plus_minus);
+    let measured = measured.within(mean_promise - tolerance_db, mean_promise + tolerance_db);
+    measurements.insert(0, measured);
+    measurements.push(Measurement::new("snr13", snr13, "dB"));
+    let law = first.law.map_or("expected".to_owned(), |law| format!("law {law}"));
+    let what = match first.volumes {
+        Some((from, to)) => format!("volume {from}->{to} {step} dB"),
+        None => format!("{step} dB"),
+    };
+    let told = format!("{what}, {law} {mean_promise:+.2} +-{tolerance_db}");
+    let finding = match decide::within(step, mean_promise, tolerance_db) {
+        Decision::Inside => Finding::proven(RUNG, told),
+        Decision::Outside => {
+            let (name, why) = name(step, mean_promise, first, tolerance_db);
+            Finding::refuted(RUNG, name, format!("{told}: {why}"))
+        }
+        Decision::GuardBand => {
+            Finding::silent(RUNG, format!("{told}: within the uncertainty of a limit"))
+        }
+        Decision::TooUncertain => Finding::silent(
+            RUNG,
+            format!(
+                "{told}: uncertain by more than a third of the tolerance (SNR13 {snr13:.1} dB)"
+            ),
+        ),
+    };
+    Finding { measurements, ..finding }
+}
+
+/// The name of a step that is not the promised one.
+fn name(
+    step: Measured,
+    promised: f64,
+    promise: &Promise,
+    tolerance_db: f64,
+) -> (Discrepancy, String) {
+    let others: Vec<String> = match (promise.law, promise.volumes) {
+        (Some(law), Some((from, to))) => Law::explaining(step.value, from, to, tolerance_db)
+            .into_iter()
+            .filter(|other| *other != law)
+            .map(|other| other.to_string())
+            .collect(),
+        _ => Vec::new(),
+    };
+    if step.value.abs() + step.plus_minus < tolerance_db.min(promised.abs() / 2.0) {
+        (Discrepancy::SilentSuccess, "the level did not change".into())
+    } else if step.value * promised < 0.0 {
+        (Discrepancy::WrongDirection, "the level went the other way".into())
+    } else if others.is_empty() {
+        (Discrepancy::WrongMagnitude, "the step has the wrong size".into())
+    } else {
+        (Discrepancy::WrongLaw, format!("that is the step of {}", others.join(" or ")))
+    }
+}

@@ -1,0 +1,80 @@
+//! One file per predicate: a demand and a case in, a finding out.
+
+mod accepted;
+mod boot;
+mod executed;
+mod level_step;
+mod listed;
+mod readback;
+pub(super) mod session;
+
+use super::case::Case;
+use super::{Discrepancy, Finding};
+use crate::decode::{Answer, Exchange};
+use crate::journal::JournalError;
+use crate::scenario::{Demand, Rung};
+use crate::time::Moment;
+use std::time::Duration;
+
+/// What the evidence says about a demand.
+pub(super) fn finding(demand: &Demand, case: &Case) -> Result<Finding, JournalError> {
+    Ok(match demand {
+        Demand::Listed { tool } => listed::finding(tool, case),
+        Demand::Accepted { step, text, within } => accepted::finding(step, text, *within, case),
+        Demand::Executed { step, log, within } => executed::finding(step, log, *within, case),
+        Demand::Readback { step, path, value, within } => {
+            readback::finding(step, path, value, *within, case)
+        }
+        Demand::LevelStep { from, to, expect, tolerance_db } => {
+            level_step::finding(from, to, *expect, *tolerance_db, case)
+        }
+        Demand::Boot { step, within } => boot::finding(step, *within, case),
+    })
+}
+
+/// The tool calls of all instances of a step; a finding when there are none.
+fn calls<'a>(rung: Rung, step: &'a str, case: &'a Case) -> Result<Vec<&'a Exchange>, Finding> {
+    let calls: Vec<_> = case.story.instances(step).flat_map(|s| case.story.calls(s)).collect();
+    if !calls.is_empty() {
+        return Ok(calls);
+    }
+    Err(Finding::silent(
+        rung,
+        match case.story.instances(step).next() {
+            Some(_) => format!("no tool was called in step `{step}`"),
+            None => {
+                let known: Vec<&str> = case.story.steps.iter().map(|s| s.path.as_str()).collect();
+                format!("there is no step `{step}`; the session has: {}", known.join(", "))
+            }
+        },
+    ))
+}
+
+/// The first reply to a call, if it came in time; else the finding that there was none.
+fn answer<'a>(
+    rung: Rung,
+    call: &'a Exchange,
+    within: Duration,
+    case: &Case,
+) -> Result<(&'a Answer, u64, Moment), Finding> {
+    let tool = call.request.tool.as_deref().unwrap_or(&call.request.method);
+    let limit = within.as_secs_f64();
+    match call.replies.first() {
+        Some(reply) if reply.at.seconds_since(call.at) > limit => {
+            let took = reply.at.seconds_since(call.at);
+            let reason = format!("{tool} answered after {took:.1} s, the limit is {limit:.1} s");
+            let finding = Finding::refuted(rung, Discrepancy::Late, reason);
+            Err(finding.citing([call.record, reply.record]))
+        }
+        Some(reply) => Ok((&reply.answer, reply.record, reply.at)),
+        None if case.story.until.seconds_since(call.at) < limit => Err(Finding::silent(
+            rung,
+            format!("the session ended before the {limit:.1} s for an answer of {tool} were over"),
+        )
+        .citing([call.record])),
+        None => {
+            let reason = format!("{tool} was not answered within {limit:.1} s");
+            Err(Finding::refuted(rung, Discrepancy::NoReply, reason).citing([call.record]))
+        }
+    }
+}

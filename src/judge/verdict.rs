@@ -1,0 +1,308 @@
+//! The words of a verdict.
+
+use super::diagnosis;
+use crate::scenario::{Claim, Rung};
+use serde::Serialize;
+use std::fmt;
+
+/// What evidence says about one demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Witnessed.
+    Proven,
+    /// Witnessed to be otherwise.
+    Refuted,
+    /// Nobody looked, or nobody could see. Never proven.
+    Silent,
+}
+
+/// The pattern of findings that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Discrepancy {
+    /// Software and physics agree.
+    Agree,
+    /// Says yes, nothing happens.
+    SilentSuccess,
+    /// Says no, effect present.
+    PhantomEffect,
+    /// The reported value is not the one that was set.
+    StaleReadback,
+    /// The effect has the wrong size.
+    WrongMagnitude,
+    /// The effect has the wrong sign.
+    WrongDirection,
+    /// The effect is that of another codec's law.
+    WrongLaw,
+    /// The answer came after its limit.
+    Late,
+    /// What was heard is not our stimulus.
+    WrongSource,
+    /// The ear was deaf.
+    RigBlind,
+    /// The evidence is not enough.
+    Inconclusive,
+    /// No answer.
+    NoReply,
+    /// An answer that can't be read, or that lacks what it must hold.
+    MalformedReply,
+    /// The device does not offer what was asked of it.
+    NotListed,
+    /// A restart that the bench did not cause, or a panic.
+    UnexpectedReset,
+    /// Several restarts in a row.
+    BootLoop,
+    /// The restart never came.
+    NoReboot,
+}
+
+impl Discrepancy {
+    /// The name in JSON, JUnit and on the terminal.
+    pub fn name(self) -> String {
+        serde_json::to_value(self)
+            .ok()
+            .and_then(|v| v.as_str().map(str::to_owned))
+            .expect("a unit variant serialises to its name")
+    }
+}
+
+/// How a claim or a session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything required is proven.
+    Pass,
+    /// A required rung is silent.
+    Inconclusive,
+    /// The bench or its surroundings could not judge.
+    Error,
+    /// The device is wrong.
+    Fail,
+}
+
+impl Outcome {
+    /// The worst of several: a proven failure is not hidden by a bench that could not judge.
+    pub fn of(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+        outcomes.into_iter().max().unwrap_or(Outcome::Error)
+    }
+
+    pub(super) fn of_status(status: Status, discrepancy: Option<Discrepancy>) -> Outcome {
+        match (status, discrepancy) {
+            (Status::Proven, _) => Outcome::Pass,
+            (Status::Refuted, _) => Outcome::Fail,
+            (Status::Silent, Some(Discrepancy::RigBlind)) => Outcome::Error,
+            (Status::Silent, _) => Outcome::Inconclusive,
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Outcome::Pass => "pass",
+            Outcome::Fail => "fail",
+            Outcome::Inconclusive => "inconclusive",
+            Outcome::Error => "error",
+        })
+    }
+}
+
+/// A number behind a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    /// What was measured, `level_step`.
+    pub name: String,
+    /// The number.
+    pub value: f64,
+    /// Its unit, `dB`, `dBFS`, `s`, `Hz`, `1`.
+    pub unit: &'static str,
+    /// Expanded uncertainty (k = 2) in the same unit; `None` for counts.
+    pub uncertainty: Option<f64>,
+    /// Lower and upper limit, where a claim sets them.
+    pub limits: Option<[f64; 2]>,
+    /// Inside or outside by more than the uncertainty, or inconclusive; `None` without limits.
+    pub outcome: Option<Outcome>,
+}
+
+impl Measurement {
+    pub(super) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        let name = name.into();
+        Measurement { name, value, unit, uncertainty: None, limits: None, outcome: None }
+    }
+
+    pub(super) fn plus_minus(self, uncertainty: f64) -> Self {
+        Measurement { uncertainty: Some(uncertainty), ..self }
+    }
+
+    /// Sets the limits and holds the value against them, guarded by the uncertainty.
+    pub(super) fn within(self, low: f64, high: f64) -> Self {
+        let (value, u) = (self.value, self.uncertainty.unwrap_or(0.0));
+        let outcome = match value {
+            v if v >= low + u && v <= high - u => Outcome::Pass,
+            v if v < low - u || v > high + u => Outcome::Fail,
+            _ => Outcome::Inconclusive,
+        };
+        Measurement { limits: Some([low, high]), outcome: Some(outcome), ..self }
+    }
+}
+
+/// What evidence says about one demand, and where it says so.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rung of the demand.
+    pub rung: Rung,
+    /// The answer.
+    pub status: Status,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Numbers of the records that show it.
+    pub records: Vec<u64>,
+    /// The name of the pattern, unless all is well.
+    pub discrepancy: Option<Discrepancy>,
+    /// Numbers behind it.
+    pub measurements: Vec<Measurement>,
+    /// Why even a proven finding is weak evidence.
+    pub weak: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn new(rung: Rung, status: Status, reason: impl Into<String>) -> Self {
+        Finding {
+            rung,
+            status,
+            reason: reason.into(),
+            records: Vec::new(),
+            discrepancy: None,
+            measurements: Vec::new(),
+            weak: None,
+        }
+    }
+
+    pub(super) fn proven(rung: Rung, reason: impl Into<String>) -> Self {
+        Finding::new(rung, Status::Proven, reason)
+    }
+
+    pub(super) fn refuted(rung: Rung, name: Discrepancy, reason: impl Into<String>) -> Self {
+        Finding { discrepancy: Some(name), ..Finding::new(rung, Status::Refuted, reason) }
+    }
+
+    pub(super) fn silent(rung: Rung, reason: impl Into<String>) -> Self {
+        let name = Some(Discrepancy::Inconclusive);
+        Finding { discrepancy: name, ..Finding::new(rung, Status::Silent, reason) }
+    }
+
+    pub(super) fn blind(reason: impl Into<String>) -> Self {
+        let name = Some(Discrepancy::RigBlind);
+        Finding { discrepancy: name, ..Finding::new(Rung::Physical, Status::Silent, reason) }
+    }
+
+    pub(super) fn citing(mut self, records: impl IntoIterator<Item = u64>) -> Self {
+        self.records.extend(records);
+        self.records.sort_unstable();
+        self.records.dedup();
+        self
+    }
+}
+
+/// The verdict on one claim.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClaimVerdict {
+    /// The claim.
+    pub id: String,
+    /// The rung up to which it must be proven.
+    pub requires: Rung,
+    /// How it ends.
+    pub outcome: Outcome,
+    /// The first refuted rung, else the first silent one that is required.
+    pub first_broken: Option<Rung>,
+    /// The name of the pattern.
+    pub discrepancy: Discrepancy,
+    /// One finding per demand, lowest rung first.
+    pub findings: Vec<Finding>,
+    /// Where to look next, nearest first.
+    pub next: Vec<&'static str>,
+}
+
+impl ClaimVerdict {
+    /// Nothing may be refuted on any rung, and everything named up to the required rung must be
+    /// proven.
+    pub(super) fn of(claim: &Claim, findings: Vec<Finding>) -> Self {
+        let required = |f: &&Finding| f.rung <= claim.requires;
+        let refuted = findings.iter().find(|f| f.status == Status::Refuted);
+        let blind = findings
+            .iter()
+            .filter(required)
+            .find(|f| f.status == Status::Silent && f.discrepancy == Some(Discrepancy::RigBlind));
+        let silent = findings.iter().filter(required).find(|f| f.status == Status::Silent);
+        let broken = refuted.or(blind).or(silent);
+        let outcome = broken.map_or(Outcome::Pass, |f| Outcome::of_status(f.status, f.discrepancy));
+        let discrepancy = broken.and_then(|f| f.discrepancy).unwrap_or(Discrepancy::Agree);
+        ClaimVerdict {
+            id: claim.id.clone(),
+            requires: claim.requires,
+            outcome,
+            first_broken: broken.map(|f| f.rung),
+            discrepancy: phantom(discrepancy, &findings),
+            next: broken.map_or(Vec::new(), |f| diagnosis::next(f.rung, discrepancy)),
+            findings,
+        }
+    }
+
+    /// The finding that decided.
+    pub fn decisive(&self) -> Option<&Finding> {
+        let refuted = |f: &&Finding| f.status == Status::Refuted;
+        let on_rung = |f: &&Finding| Some(f.rung) == self.first_broken;
+        let broken = self.findings.iter().filter(on_rung);
+        broken.clone().find(refuted).or_else(|| {
+            broken
+                .filter(|f| f.status == Status::Silent)
+                .max_by_key(|f| f.discrepancy == Some(Discrepancy::RigBlind))
+        })
+    }
+}
+
+/// A device that said no although the effect is there.
+fn phantom(discrepancy: Discrepancy, findings: &[Finding]) -> Discrepancy {
+    let said_no = findings
+        .iter()
+        .any(|f| f.rung == Rung::Accepted && f.discrepancy == Some(Discrepancy::PhantomEffect));
+    let physical: Vec<_> = findings.iter().filter(|f| f.rung == Rung::Physical).collect();
+    let present = !physical.is_empty() && physical.iter().all(|f| f.status == Status::Proven);
+    match discrepancy {
+        Discrepancy::PhantomEffect if !(said_no && present) => Discrepancy::NoReply,
+        other => other,
+    }
+}
+
+/// Which advertised tools the session says something about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// Effect witnessed outside the device.
+    pub physical: Vec<String>,
+    /// Only read back or traced by the device itself.
+    pub software_only: Vec<String>,
+    /// Advertised and not exercised.
+    pub not_exercised: Vec<String>,
+}
+
+/// The verdict on a session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// How the session ends: the worst of everything below.
+    pub outcome: Outcome,
+    /// One verdict per claim.
+    pub claims: Vec<ClaimVerdict>,
+    /// Findings that no claim has to ask for: unexpected resets and panics.
+    pub session: Vec<Finding>,
+    /// What was done to know that the ear hears, one sentence.
+    pub controls: String,
+    /// What was exercised.
+    pub coverage: Coverage,
+    /// Firmware version and ELF hash prefix as the console or the config request tell them.
+    pub firmware: Option<String>,
+    /// Length of the session in seconds.
+    pub seconds: f64,
+    /// Why the recording is not whole; empty when it is.
+    pub incomplete: Vec<String>,
+}

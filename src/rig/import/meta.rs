@@ -1,0 +1,101 @@
+//! `meta.json`, and of it only what no other file says. Its ground truth and measurements are for
+//! those who check the judge; reading them here would let the answer leak into the evidence.
+
+use super::error::{ImportError, Place, need};
+use super::events::moment;
+use crate::audio::law::Law;
+use crate::time::Moment;
+use serde::Deserialize;
+use std::fs;
+use std::path::Path;
+
+/// What the import takes from `meta.json`.
+#[derive(Debug)]
+pub(super) struct Meta {
+    /// Kind of session, `volume` or `reboot`.
+    pub kind: Option<String>,
+    /// AES-128 key of the UDP audio, 32 hex digits.
+    pub udp_key: Option<String>,
+    /// MAC address of the device.
+    pub mac: String,
+    /// Gain law, when the codec is one that we know.
+    pub law: Option<Law>,
+    /// When the first sample of `speaker.wav` sounds.
+    pub starts: Moment,
+    /// Samples in `speaker.wav`.
+    pub samples: u64,
+    /// Samples per second.
+    pub rate: u32,
+}
+
+#[derive(Deserialize)]
+struct File {
+    kind: Option<String>,
+    udp: Option<Udp>,
+    speaker_wav: Option<SpeakerWav>,
+    device: Option<Device>,
+}
+
+#[derive(Deserialize)]
+struct Udp {
+    key_hex: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SpeakerWav {
+    starts_at_session_t: Option<f64>,
+    samples: Option<u64>,
+    rate: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    mac: Option<String>,
+    codec: Option<String>,
+}
+
+impl Meta {
+    /// Reads and checks the file.
+    pub fn read(path: &Path) -> Result<Meta, ImportError> {
+        let text = fs::read(path).map_err(ImportError::reading(path))?;
+        let file: File =
+            serde_json::from_slice(&text).map_err(|e| ImportError::json(path, None, &e))?;
+        let place = Place::file(path);
+        let wav = need(file.speaker_wav, "speaker_wav", &place)?;
+        let device = need(file.device, "device.mac", &place)?;
+        let starts = need(wav.starts_at_session_t, "speaker_wav.starts_at_session_t", &place)?;
+        let hex = |text: &str| text.bytes().filter(u8::is_ascii_hexdigit).count();
+        let wrong = |field, found: &str, accepted| ImportError::BadValue {
+            place: place.clone(),
+            field,
+            found: found.into(),
+            accepted,
+        };
+        let mac = need(device.mac, "device.mac", &place)?;
+        if hex(&mac) != 12 {
+            return Err(wrong("device.mac", &mac, "six pairs of hex digits, 24:6f:28:aa:bb:01"));
+        }
+        let udp_key = file.udp.and_then(|udp| udp.key_hex);
+        if let Some(key) = udp_key.as_deref().filter(|key| key.len() != 32 || hex(key) != 32) {
+            return Err(wrong("udp.key_hex", key, "the 32 hex digits of an AES-128 key"));
+        }
+        Ok(Meta {
+            kind: file.kind,
+            udp_key,
+            mac,
+            law: device.codec.as_deref().and_then(law_of),
+            starts: moment(starts, "speaker_wav.starts_at_session_t", &place)?,
+            samples: need(wav.samples, "speaker_wav.samples", &place)?,
+            rate: need(wav.rate, "speaker_wav.rate", &place)?,
+        })
+    }
+}
+
+/// The law of a codec as the recorder names it.
+fn law_of(codec: &str) -> Option<Law> {
+    match codec {
+        "noaudio" => Some(Law::NoAudioCodec),
+        "es8311" => Some(Law::EspCodecDev),
+        _ => None,
+    }
+}

@@ -1,0 +1,64 @@
+//! Rig files: one bench, its instruments, and what is known of the way from board to ear.
+
+use crate::audio::law::Law;
+use crate::journal::NamedText;
+use crate::scenario::{FileError, decibels, load};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A rig, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Its name.
+    pub name: String,
+    /// What the ear is.
+    pub ear: EarKind,
+    /// The board's gain law, where the bench knows better than the board's own log.
+    pub law: Option<Law>,
+    /// Gain from the board's full output to the ear in dB.
+    pub path_gain_db: Option<f64>,
+    /// Name of the board profile.
+    pub profile: String,
+}
+
+/// The kinds of ears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EarKind {
+    /// Electrical, lossless; may lawfully be exactly zero.
+    Tap,
+    /// A microphone.
+    Microphone,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PlanFile {
+    #[serde(rename = "version")]
+    _version: i64,
+    name: String,
+    ear: EarKind,
+    law: Option<Law>,
+    path_gain: Option<Spanned<String>>,
+    profile: String,
+}
+
+impl Plan {
+    /// Reads and checks a rig file.
+    ///
+    /// # Errors
+    /// The first thing in it that is not as it should be, with its position.
+    pub fn load(file: &NamedText) -> Result<Plan, FileError> {
+        let raw: PlanFile = load(file)?;
+        let gain = |text: Spanned<String>| {
+            decibels(text.get_ref()).map_err(|what| FileError::at(file, text.span(), what))
+        };
+        Ok(Plan {
+            name: raw.name,
+            ear: raw.ear,
+            law: raw.law,
+            path_gain_db: raw.path_gain.map(gain).transpose()?,
+            profile: raw.profile,
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! TOML files with errors that say file, line, column, what is wrong and the nearest accepted word.
+
+use crate::journal::NamedText;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// The version of scenario, rig and profile files that this build reads.
+const VERSION: i64 = 1;
+
+/// What is wrong in a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {what}")]
+pub struct FileError {
+    /// File name.
+    pub file: String,
+    /// Line from 1.
+    pub line: usize,
+    /// Column from 1, in characters.
+    pub column: usize,
+    /// What is wrong and what would be right.
+    pub what: String,
+}
+
+impl FileError {
+    /// An error at a byte range of a file's text.
+    pub fn at(file: &NamedText, span: Range<usize>, what: impl Into<String>) -> Self {
+        let end = (0..=span.start.min(file.text.len()))
+            .rev()
+            .find(|&i| file.text.is_char_boundary(i))
+            .unwrap_or(0);
+        let before = &file.text[..end];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        FileError {
+            file: file.name.clone(),
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            what: what.into(),
+        }
+    }
+}
+
+/// Reads a file of a known shape; its `version` must be 1.
+///
+/// # Errors
+/// The first thing in it that is not as it should be.
+pub fn load<T: DeserializeOwned>(file: &NamedText) -> Result<T, FileError> {
+    let refuse = |error: toml::de::Error| {
+        FileError::at(file, error.span().unwrap_or(0..0), explain(error.message()))
+    };
+    let table: toml::Table = file.text.parse().map_err(refuse)?;
+    match table.get("version") {
+        Some(toml::Value::Integer(VERSION)) => toml::from_str(&file.text).map_err(refuse),
+        Some(_) => {
+            let at = file.text.find("version").unwrap_or(0);
+            Err(FileError::at(file, at..at, "this version is not known; write `version = 1`"))
+        }
+        None => Err(FileError::at(file, 0..0, "`version = 1` is missing")),
+    }
+}
+
+/// The parser's message with the accepted word that is nearest to an unknown one.
+fn explain(message: &str) -> String {
+    let message = message.trim().replace('\n', " ");
+    let mut words = message.split('`').skip(1).step_by(2);
+    let unknown = message.starts_with("unknown").then(|| words.next()).flatten();
+    let Some(unknown) = unknown else { return message };
+    let near = |word: &&str| strsim::jaro_winkler(unknown, word);
+    let nearest = words.max_by(|a, b| near(a).total_cmp(&near(b)));
+    match nearest.filter(|word| near(word) > 0.6) {
+        Some(word) => format!("{message}; did you mean `{word}`?"),
+        None => message,
+    }
+}
+
+/// One value or a list of them, without losing the position of an error inside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Many<T>(pub Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
+            type Value = Many<T>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("one entry or a list of entries")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Many<T>, E> {
+                use serde::de::IntoDeserializer as _;
+                T::deserialize(text.into_deserializer()).map(|one| Many(vec![one]))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Many<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(|one| Many(vec![one]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Many<T>, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Many)
+            }
+        }
+        deserializer.deserialize_any(OneOrMany(PhantomData))
+    }
+}

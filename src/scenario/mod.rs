@@ -1,0 +1,24 @@
+//! THE SCORE: what must be true, read from files that are checked completely before anything else
+//! happens.
+
+mod claim;
+mod file;
+mod profile;
+mod units;
+
+pub use claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
+pub use file::{FileError, Many, load};
+pub use profile::{Profile, Strength};
+pub use units::{decibels, duration};
+
+use crate::journal::NamedText;
+
+/// The scenarios for imported sessions, by the kind that a session states.
+pub fn for_imported(kind: &str) -> Option<NamedText> {
+    let (name, text) = match kind {
+        "volume" => ("imported-volume.toml", include_str!("../../scenarios/imported-volume.toml")),
+        "reboot" => ("imported-reboot.toml", include_str!("../../scenarios/imported-reboot.toml")),
+        _ => return None,
+    };
+    Some(NamedText::new(name, text))
+}
