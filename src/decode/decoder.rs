@@ -125,9 +125,14 @@ impl Decoder {
     fn console(&mut self, line: RawLine) {
         let origin = Origin { record: line.record, at: line.at };
         let line = uart::read(&line.text);
-        for event in self.boots.see(&line) {
-            if let BootEvent::Began { number } = event {
-                self.boot = number;
+        if let Some(event) = self.boots.see(&line) {
+            match event {
+                BootEvent::Began { number } => self.boot = number,
+                BootEvent::Reset { number, began: true, .. } => {
+                    self.boot = number;
+                    self.tell(origin, None, What::Boot(BootEvent::Began { number }));
+                }
+                _ => {}
             }
             self.tell(origin, None, What::Boot(event));
         }

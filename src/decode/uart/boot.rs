@@ -1,76 +1,186 @@
-//! Boots, their reset reasons and panics, counted from console lines in order.
+//! What the mask ROM says at a reset, and the counting of boots and panics from it.
 
-use super::meaning::{Meaning, PanicKind, Reset, UartLine};
+use super::{Meaning, PanicKind, UartLine};
+use regex::Regex;
 use serde::Serialize;
+use std::sync::LazyLock;
 
-/// How many lines may stand between the ROM's first line and its reset reason.
-const BANNER_LINES: u32 = 3;
+/// Between the ROM's first line and its `rst:` line lies at most a `Build:` line; one more is
+/// granted for noise.
+const ROM_TO_RESET: u32 = 3;
 
-/// What a line says about the board's life.
+/// The ROM's `rst:` line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reset {
+    /// Reset code; the only part that means the same on every chip.
+    pub code: u8,
+    /// The ROM's name for the code, which differs per chip.
+    pub name: String,
+    /// State of the strapping pins.
+    pub boot: u32,
+    /// Whether the ROM waits for a download instead of booting from flash.
+    pub download: bool,
+}
+
+/// What a reset code says to a bench.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResetCause {
+    /// Power or the EN pin.
+    PowerOn,
+    /// Bootloader or brown-out interrupt.
+    SoftwareSystem,
+    /// Wake from deep sleep.
+    DeepSleep,
+    /// Any of the hardware watchdogs.
+    Watchdog,
+    /// `esp_restart()` and panic alike.
+    SoftwareCpu,
+    /// Supply too low, found by hardware.
+    BrownOut,
+    /// The host, through the USB-Serial-JTAG control lines.
+    Usb,
+    /// The host, through JTAG.
+    Jtag,
+    /// A code that says nothing to a bench, or different things on different chips.
+    Other(u8),
+}
+
+impl Reset {
+    /// The cause behind the code, the same for all chips.
+    pub fn cause(&self) -> ResetCause {
+        match self.code {
+            0x1 => ResetCause::PowerOn,
+            0x3 => ResetCause::SoftwareSystem,
+            0x5 => ResetCause::DeepSleep,
+            // 0xd is the RTC watchdog's reset of the CPU only, as 0xb is the timer group's.
+            0x7 | 0x8 | 0x9 | 0xb | 0xd | 0x10 | 0x11 | 0x12 => ResetCause::Watchdog,
+            0xc => ResetCause::SoftwareCpu,
+            0xf => ResetCause::BrownOut,
+            0x15 => ResetCause::Usb,
+            0x16 => ResetCause::Jtag,
+            other => ResetCause::Other(other),
+        }
+    }
+}
+
+static ROM: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:ESP-ROM:([a-z0-9]+)|ets [A-Z][a-z]{2} [ 0-9][0-9] [0-9]{4} [0-9:]{8})")
+        .expect("a constant pattern")
+});
+static RESET: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^rst:0x([0-9a-fA-F]+) \(([^)]*)\),boot:0x([0-9a-fA-F]+) \(([A-Z0-9_]*)")
+        .expect("a constant pattern")
+});
+
+/// Reads a text that begins with one of the ROM's markers.
+pub(super) fn read(text: &str) -> Option<Meaning> {
+    if let Some(rom) = ROM.captures(text) {
+        return Some(Meaning::RomStart { chip: rom.get(1).map(|chip| chip.as_str().to_string()) });
+    }
+    let found = RESET.captures(text)?;
+    let mode = &found[4];
+    Some(Meaning::Reset(Reset {
+        code: u8::from_str_radix(&found[1], 16).ok()?,
+        name: found[2].to_string(),
+        boot: u32::from_str_radix(&found[3], 16).ok()?,
+        // The ESP32 calls one of its download modes UART_BOOT.
+        download: mode.starts_with("DOWNLOAD") || mode == "UART_BOOT",
+    }))
+}
+
+/// A step in the life of the board.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BootEvent {
-    /// The ROM speaks: a boot begins.
+    /// The ROM's first line: a new boot.
     Began {
-        /// Boots on this console so far, this one included.
+        /// Number of the boot, from 1.
         number: u32,
     },
-    /// The ROM names the reset reason.
+    /// The ROM told why.
     Reset {
-        /// The boot that begins.
+        /// Number of the boot that it opens.
         number: u32,
-        /// The reason.
+        /// What the ROM said.
         reset: Reset,
-        /// The firmware announced the restart and did not panic before it.
+        /// This line is the first of its boot (the ROM's first line was lost), so that no
+        /// `Began` went before.
+        began: bool,
+        /// The application announced this restart and nothing panicked since the last banner.
         clean: bool,
     },
-    /// The firmware panicked; what follows until the restart belongs to the same panic.
+    /// A panic episode, however many lines and cores tell it.
     Panicked {
-        /// The boot that ends.
+        /// Boot in which it happened; 0 before any banner.
         boot: u32,
-        /// Its first marker.
+        /// What the first line of the episode says.
         kind: PanicKind,
     },
 }
 
-/// Counts boots and panics.
-#[derive(Debug, Default)]
+/// Counts boots and panic episodes over the lines of a console, in order.
+#[derive(Clone, Debug, Default)]
 pub struct Boots {
     number: u32,
-    /// Lines since the ROM's first line, while the reset reason is still to come.
-    banner: Option<u32>,
-    panicking: bool,
+    /// Lines since a ROM start that no `rst:` line has claimed yet.
+    rom_age: Option<u32>,
+    /// A panic was reported and its `Rebooting...` has not come.
+    in_episode: bool,
+    /// Since the last banner.
+    panicked: bool,
+    /// The application said `Rebooting...` since the last banner.
     announced: bool,
+    /// How the boot before this one ended.
+    left_cleanly: bool,
 }
 
 impl Boots {
-    /// What the next line says, in order: a reset without a ROM line before it is two events.
-    pub fn see(&mut self, line: &UartLine) -> Vec<BootEvent> {
-        let mut events = Vec::new();
-        self.banner = self.banner.map(|lines| lines + 1).filter(|lines| *lines <= BANNER_LINES);
+    /// Takes the next line.
+    pub fn see(&mut self, line: &UartLine) -> Option<BootEvent> {
+        self.rom_age = self.rom_age.map(|age| age + 1).filter(|age| *age <= ROM_TO_RESET);
         match &line.means {
             Meaning::RomStart { .. } => {
-                self.number += 1;
-                self.banner = Some(0);
-                events.push(BootEvent::Began { number: self.number });
+                self.begin();
+                self.rom_age = Some(0);
+                Some(BootEvent::Began { number: self.number })
             }
-            Meaning::Reset(reset) => {
-                if self.banner.take().is_none() {
-                    self.number += 1;
-                    events.push(BootEvent::Began { number: self.number });
-                }
-                let clean = self.announced && !self.panicking && reset.code == 0xc;
-                let reset = reset.clone();
-                events.push(BootEvent::Reset { number: self.number, reset, clean });
-                (self.panicking, self.announced) = (false, false);
+            Meaning::Reset(reset) => Some(self.reset(reset)),
+            Meaning::Panic(panic) => self.panic(&panic.kind),
+            Meaning::RebootingAfterPanic => {
+                self.in_episode = false;
+                None
             }
-            Meaning::Panic(panic) if !self.panicking => {
-                self.panicking = true;
-                events.push(BootEvent::Panicked { boot: self.number, kind: panic.kind.clone() });
+            Meaning::Rebooting => {
+                self.announced = true;
+                None
             }
-            Meaning::Rebooting => self.announced = true,
-            _ => {}
+            _ => None,
         }
-        events
+    }
+
+    /// Number of the current boot, 0 before any banner.
+    pub fn current(&self) -> u32 {
+        self.number
+    }
+
+    fn begin(&mut self) {
+        let left_cleanly = self.announced && !self.panicked;
+        *self = Boots { number: self.number + 1, left_cleanly, ..Boots::default() };
+    }
+
+    fn reset(&mut self, reset: &Reset) -> BootEvent {
+        let began = self.rom_age.take().is_none();
+        if began {
+            self.begin();
+        }
+        let clean = reset.cause() == ResetCause::SoftwareCpu && self.left_cleanly;
+        BootEvent::Reset { number: self.number, reset: reset.clone(), began, clean }
+    }
+
+    fn panic(&mut self, kind: &PanicKind) -> Option<BootEvent> {
+        self.panicked = true;
+        let first = !std::mem::replace(&mut self.in_episode, true);
+        first.then(|| BootEvent::Panicked { boot: self.number, kind: kind.clone() })
     }
 }

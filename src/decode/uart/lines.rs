@@ -1,52 +1,108 @@
-//! Bytes of a console to lines, whatever the chunks.
+//! Bytes of the console become lines, wherever the chunks were cut.
 
 use crate::time::Moment;
 
-/// A longer line is cut here, by bytes, so that the cut does not depend on the chunks.
-const MAX_LINE: usize = 16 << 10;
+/// A line longer than this is cut, so that binary noise can't grow the buffer for ever.
+const LONGEST: usize = 16 * 1024;
 
-/// A console line as it came.
+/// One line of the console as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawLine {
-    /// Its text without the line end, lossily decoded.
+    /// The line without its end, trailing blanks and NULs; invalid UTF-8 became U+FFFD.
     pub text: String,
     /// Capture time of the chunk that held its first byte.
     pub at: Moment,
-    /// Record of that chunk.
+    /// Number of the record of that chunk.
     pub record: u64,
 }
 
-/// Cuts a byte stream into lines. `\n` ends a line; `\r`, blanks and NULs before it are dropped;
-/// empty lines are not reported.
-#[derive(Debug, Default)]
+/// Cuts a byte stream into lines.
+///
+/// `\n` ends a line; empty lines are not reported. A line of more than 16 KiB is cut after each
+/// 16 KiB. The same bytes give the same lines in whatever chunks they come.
+#[derive(Clone, Debug, Default)]
 pub struct Lines {
-    bytes: Vec<u8>,
-    began: Option<(Moment, u64)>,
+    pending: Vec<u8>,
+    /// Time and record of the chunk that held the first pending byte.
+    began: (Moment, u64),
 }
 
 impl Lines {
-    /// The lines that a chunk completes.
+    /// Takes the next chunk and returns the lines that it completes.
     pub fn push(&mut self, chunk: &[u8], at: Moment, record: u64) -> Vec<RawLine> {
-        let mut lines = Vec::new();
-        for &byte in chunk {
-            if byte != b'\n' {
-                self.began.get_or_insert((at, record));
-                self.bytes.push(byte);
-            }
-            if byte == b'\n' || self.bytes.len() == MAX_LINE {
-                lines.extend(self.flush());
+        let mut done = Vec::new();
+        for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
+            let (body, ended) = match piece.strip_suffix(b"\n") {
+                Some(body) => (body, true),
+                None => (piece, false),
+            };
+            self.extend(body, at, record, &mut done);
+            if ended {
+                done.extend(self.flush());
             }
         }
-        lines
+        done
     }
 
-    /// What stands there without a line end.
+    /// Ends the line that waits for its end. For the end of the stream.
     pub fn flush(&mut self) -> Option<RawLine> {
-        let (at, record) = self.began.take()?;
-        let text = String::from_utf8_lossy(&self.bytes);
-        let text = text.trim_end_matches([' ', '\t', '\r', '\0']).trim_start_matches('\0');
-        let line = (!text.is_empty()).then(|| RawLine { text: text.to_owned(), at, record });
-        self.bytes.clear();
-        line
+        let bytes = std::mem::take(&mut self.pending);
+        let end = bytes.iter().rposition(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | 0))? + 1;
+        let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        Some(RawLine { text, at: self.began.0, record: self.began.1 })
+    }
+
+    fn extend(&mut self, mut body: &[u8], at: Moment, record: u64, done: &mut Vec<RawLine>) {
+        while !body.is_empty() {
+            if self.pending.is_empty() {
+                self.began = (at, record);
+            }
+            let (now, later) = body.split_at(body.len().min(LONGEST - self.pending.len()));
+            self.pending.extend_from_slice(now);
+            body = later;
+            if self.pending.len() == LONGEST {
+                done.extend(self.flush());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(chunks: &[&[u8]]) -> Vec<(String, u64)> {
+        let mut cutter = Lines::default();
+        let mut out = Vec::new();
+        for (n, chunk) in (0..).zip(chunks) {
+            out.extend(cutter.push(chunk, Moment::from_nanos(n), n));
+        }
+        out.extend(cutter.flush());
+        assert!(out.iter().all(|line| line.at.nanos() == line.record));
+        out.into_iter().map(|line| (line.text, line.record)).collect()
+    }
+
+    #[test]
+    fn a_line_carries_the_chunk_of_its_first_byte() {
+        let line = |text: &str, record| (text.to_string(), record);
+        assert_eq!(
+            lines(&[b"one\r\ntw", b"o \t\0\r", b"\n\r\n\nthree\nfo", b"", b"ur"]),
+            [line("one", 0), line("two", 0), line("three", 2), line("four", 2)]
+        );
+        let chinese = "中文\n".as_bytes();
+        assert_eq!(lines(&[&chinese[..1], &chinese[1..5], &chinese[5..]]), [line("中文", 0)]);
+        assert_eq!(lines(&[b"\xff\xfeok\n"]), [line("\u{fffd}\u{fffd}ok", 0)]);
+        assert_eq!(lines(&[b"\r\n", b" \0\r\n", b""]), []);
+    }
+
+    #[test]
+    fn an_endless_line_is_cut_by_byte_count() {
+        let long = [b'x'; LONGEST + 3];
+        let lengths = |chunks: &[&[u8]]| -> Vec<(usize, u64)> {
+            lines(chunks).into_iter().map(|(text, record)| (text.len(), record)).collect()
+        };
+        assert_eq!(lengths(&[&long, b"y\nz"]), [(LONGEST, 0), (4, 0), (1, 1)]);
+        assert_eq!(lengths(&[&long[..5], &long[5..], b"\n"]), [(LONGEST, 0), (3, 1)]);
+        assert_eq!(lengths(&[&long[..LONGEST], b"\r\nz"]), [(LONGEST, 0), (1, 1)]);
     }
 }
