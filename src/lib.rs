@@ -1,6 +1,5 @@
 //! earwitness
 
-#[cfg(feature = "cli")]
 pub mod app;
 pub mod audio;
 #[cfg(feature = "cli")]

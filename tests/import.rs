@@ -153,10 +153,16 @@ fn kind_codec_and_options_make_the_head() {
         room: None,
     };
     check("mqtt-healthy", own, "mine.toml", "law = \"linear_volume\"\n");
-    let (_home, folder) =
-        copy("ws-healthy", |f| edit_meta(f, |meta| meta["device"]["codec"] = json!("sigma")));
-    let rig = load(&folder, &none()).unwrap().head().rig.text.clone();
+    let with_codec = |codec: Value, law| {
+        let edit = |f: &Path| edit_meta(f, |meta| meta["device"]["codec"] = codec.clone());
+        let (_home, folder) = copy("ws-healthy", edit);
+        load(&folder, &Options { law, ..none() }).map(|r| r.head().rig.text.clone())
+    };
+    let rig = with_codec(Value::Null, None).unwrap();
     assert!(!rig.contains("law"), "{rig}");
+    let unknown = with_codec(json!("sigma"), None).unwrap_err().to_string();
+    assert!(unknown.contains("sigma") && unknown.contains("--law"), "{unknown}");
+    assert!(with_codec(json!("sigma"), Some(Law::EspCodecDev)).is_ok());
 }
 
 #[test]

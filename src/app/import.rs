@@ -1,10 +1,11 @@
 //! `earwitness import`: foreign sessions become recordings on disk.
 
 use super::Exit;
+use super::evaluate::shipped;
 use crate::cli::ImportArguments;
-use crate::journal::{Evidence as _, NamedText};
-use crate::rig::import::{self, Options, Shipped};
-use crate::scenario::{self, Profile, Scenario};
+use crate::journal::Evidence as _;
+use crate::rig::import::{self, Options};
+use crate::scenario::Scenario;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -42,12 +43,6 @@ pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::
         }
     }
     Ok(exit)
-}
-
-/// The texts that come with the program.
-pub(super) fn shipped() -> Shipped<'static> {
-    let scenario_for: &'static dyn Fn(&str) -> Option<NamedText> = &scenario::for_imported;
-    Shipped { scenario_for, profile: Profile::xiaozhi() }
 }
 
 /// The first attempt number whose folder does not exist: attempts are never overwritten.

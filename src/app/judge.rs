@@ -1,41 +1,16 @@
 //! `earwitness judge`: a recording, or a foreign session on its way through memory, to a verdict.
 
 use super::Exit;
+use super::evaluate::{Judgement, Refusal, evaluate, open};
 use crate::cli::JudgeArguments;
-use crate::journal::{Evidence, JournalError, NamedText, Recording};
-use crate::judge::{self, Ear, Terms};
+use crate::journal::{Evidence, NamedText};
+use crate::judge::Ear;
 use crate::report::{self, Judged, Style};
-use crate::rig::import::{self, ImportError, Options};
-use crate::rig::plan::{EarKind, Plan};
-use crate::scenario::{FileError, Profile, Scenario};
+use crate::scenario::Scenario;
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// Why a folder was not judged.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Import(#[from] ImportError),
-    #[error("in its {part}: {error}; the recording's head was changed, restore it")]
-    Head { part: &'static str, error: FileError },
-    #[error("{0} is no folder; give a recording or a recorded session")]
-    NoFolder(PathBuf),
-}
-
-impl Refusal {
-    fn exit(&self) -> Exit {
-        match self {
-            Refusal::NoFolder(_) => Exit::Invalid,
-            Refusal::Import(_) => Exit::Invalid,
-            Refusal::Journal(JournalError::NotARecording { .. }) => Exit::Invalid,
-            Refusal::Journal(_) | Refusal::Head { .. } => Exit::CouldNotJudge,
-        }
-    }
-}
 
 pub(super) fn run(
     arguments: &JudgeArguments,
@@ -50,13 +25,13 @@ pub(super) fn run(
         }
     };
     let mut exit = Exit::Passed;
-    let mut heads = Vec::new();
+    let mut sessions = Vec::new();
     for folder in arguments.folders.iter().flat_map(|f| recordings_in(f)) {
         let label = label(&folder);
         match judge_folder(&folder, scenario.as_ref()) {
-            Ok((evidence, text, judged)) => {
-                exit = exit.and(judged.1.outcome.into());
-                heads.push((label, evidence, text, judged));
+            Ok((evidence, judgement)) => {
+                exit = exit.and(judgement.verdict.outcome.into());
+                sessions.push((label, evidence, judgement));
             }
             Err(refusal) => {
                 exit = exit.and(refusal.exit());
@@ -67,20 +42,7 @@ pub(super) fn run(
             }
         }
     }
-    let judged: Vec<Judged> = heads
-        .iter()
-        .map(|(label, evidence, text, (ear, verdict))| Judged {
-            label,
-            head: evidence.head(),
-            scenario: scenario_name(text),
-            scenario_sha256: sha256(&text.text),
-            ear: match ear {
-                Ear::Tap => "tap",
-                Ear::Microphone => "microphone",
-            },
-            verdict: verdict.clone(),
-        })
-        .collect();
+    let judged: Vec<Judged> = sessions.iter().map(judged).collect();
     if !arguments.quiet {
         for session in &judged {
             writeln!(out, "{}", report::screen(session, style))?;
@@ -96,38 +58,29 @@ pub(super) fn run(
     Ok(exit)
 }
 
-type Outcome = (Box<dyn Evidence>, NamedText, (Ear, judge::Verdict));
+type Session = (String, Box<dyn Evidence>, Judgement);
 
-fn judge_folder(folder: &Path, scenario: Option<&NamedText>) -> Result<Outcome, Refusal> {
+fn judge_folder(
+    folder: &Path,
+    scenario: Option<&NamedText>,
+) -> Result<(Box<dyn Evidence>, Judgement), Refusal> {
     let evidence = open(folder, scenario)?;
-    let head = evidence.head().clone();
-    let text = scenario.unwrap_or(&head.scenario).clone();
-    let in_head = |part| move |error| Refusal::Head { part, error };
-    let scenario = Scenario::load(&text).map_err(in_head("scenario"))?;
-    let plan = Plan::load(&head.rig).map_err(in_head("rig"))?;
-    let terms = Terms {
-        ear: match plan.ear {
-            EarKind::Tap => Ear::Tap,
-            EarKind::Microphone => Ear::Microphone,
-        },
-        law: plan.law,
-        path_gain_db: plan.path_gain_db,
-        profile: Profile::load(&head.profile).map_err(in_head("profile"))?,
-    };
-    let verdict = judge::judge(&scenario, &terms, evidence.as_ref())?;
-    Ok((evidence, text, (terms.ear, verdict)))
+    let judgement = evaluate(evidence.as_ref(), scenario)?;
+    Ok((evidence, judgement))
 }
 
-/// A recording is read from the disk; a foreign session is imported into memory as a tap.
-fn open(folder: &Path, scenario: Option<&NamedText>) -> Result<Box<dyn Evidence>, Refusal> {
-    if !folder.is_dir() {
-        return Err(Refusal::NoFolder(folder.into()));
+fn judged((label, evidence, judgement): &Session) -> Judged<'_> {
+    Judged {
+        label,
+        head: evidence.head(),
+        scenario: &judgement.scenario.name,
+        scenario_sha256: sha256(&judgement.text.text),
+        ear: match judgement.terms.ear {
+            Ear::Tap => "tap",
+            Ear::Microphone => "microphone",
+        },
+        verdict: &judgement.verdict,
     }
-    if folder.join("events.jsonl").exists() && !folder.join("head.json").exists() {
-        let options = Options { scenario: scenario.cloned(), ..Options::default() };
-        return Ok(Box::new(import::import(folder, &options, &super::import::shipped())?));
-    }
-    Ok(Box::new(Recording::open(folder)?))
 }
 
 /// A folder is a recording itself, or everything below it that is one.
@@ -159,11 +112,6 @@ pub(super) fn read_scenario(path: &Path) -> Result<NamedText, String> {
 
 fn label(folder: &Path) -> String {
     folder.file_name().map_or_else(|| folder.display().to_string(), |n| n.display().to_string())
-}
-
-fn scenario_name(text: &NamedText) -> &str {
-    let name = text.name.rsplit('/').next().unwrap_or(&text.name);
-    name.strip_suffix(".toml").unwrap_or(name)
 }
 
 fn sha256(text: &str) -> String {

@@ -35,6 +35,14 @@ impl Step {
     pub fn id(&self) -> &str {
         self.path.split(['#', '[']).next().unwrap_or(&self.path)
     }
+
+    /// Whether a claim that names `id` means this instance.
+    pub fn is(&self, id: &str) -> bool {
+        match id.strip_suffix('*') {
+            Some(beginning) => self.path.starts_with(beginning),
+            None => self.id() == id || self.path == id,
+        }
+    }
 }
 
 /// Tells the story of a session in one pass over its records.
@@ -77,9 +85,10 @@ impl Story {
         self.facts.push(fact);
     }
 
-    /// All instances of a step, in order; `id` may also be the path of one instance.
+    /// All instances of a step, in order; `id` may also be the path of one instance, or end in
+    /// `*` for all ids that begin like it.
     pub fn instances<'a>(&'a self, id: &'a str) -> impl Iterator<Item = &'a Step> {
-        self.steps.iter().filter(move |s| s.id() == id || s.path == id)
+        self.steps.iter().filter(move |step| step.is(id))
     }
 
     /// The tool calls that were sent during a step.

@@ -44,9 +44,7 @@ impl<'a> Case<'a> {
         let mut hearings = Vec::new();
         for step in &story.steps {
             let listens = scenario.claims.iter().flat_map(|c| &c.demands).any(|d| match d {
-                Demand::LevelStep { from, to, .. } => {
-                    from.iter().chain(to).any(|id| *id == step.path || id == step.id())
-                }
+                Demand::LevelStep { from, to, .. } => from.iter().chain(to).any(|id| step.is(id)),
                 _ => false,
             });
             if listens && let Some(hearing) = sound::hear(evidence, &story, step)? {

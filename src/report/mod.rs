@@ -22,7 +22,7 @@ pub struct Judged<'a> {
     /// What the ear was, `tap` or `microphone`.
     pub ear: &'static str,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: &'a Verdict,
 }
 
 /// Exit code of an outcome for one session.

@@ -30,7 +30,7 @@ const NAME: usize = 15;
 
 /// The screen of one session, ending with a line end.
 pub fn screen(judged: &Judged, style: Style) -> String {
-    let verdict = &judged.verdict;
+    let verdict = judged.verdict;
     let mut out = headline(judged, style);
     for reason in &verdict.incomplete {
         row(&mut out, "incomplete", reason);
@@ -61,7 +61,7 @@ fn row(out: &mut String, name: &str, text: &str) {
 }
 
 fn headline(judged: &Judged, style: Style) -> String {
-    let verdict = &judged.verdict;
+    let verdict = judged.verdict;
     let origin = match judged.head.origin {
         Origin::Simulated => "SIMULATED",
         Origin::Loopback => "LOOPBACK",

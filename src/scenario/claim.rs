@@ -84,7 +84,7 @@ pub enum Demand {
     Executed {
         /// The step's id.
         step: String,
-        /// The line's text, or `TAG: text`.
+        /// The line's text, or `TAG: text`; `{volume}` stands for the call's argument `volume`.
         log: String,
         /// How long it may take.
         within: Duration,
@@ -97,6 +97,8 @@ pub enum Demand {
         path: String,
         /// What must stand there.
         value: ReadBack,
+        /// The step is repeated until it is answered: calls without an answer don't count.
+        poll: bool,
         /// How long the answer may take.
         within: Duration,
     },
@@ -127,6 +129,8 @@ pub enum ReadBack {
     Equals(serde_json::Value),
     /// What another step's status said.
     SameAs(String),
+    /// What another step's call asked for: its argument that is called like the path's last part.
+    AsAsked(String),
 }
 
 /// By how much a level must change.
@@ -201,6 +205,9 @@ struct ReadbackFile {
     path: Spanned<String>,
     equals: Option<serde_json::Value>,
     same_as: Option<String>,
+    as_asked: Option<String>,
+    #[serde(default)]
+    poll: bool,
     within: Option<Spanned<String>>,
 }
 
@@ -268,16 +275,22 @@ fn check(file: &NamedText, raw: ClaimFile) -> Result<Claim, FileError> {
         demands.push(Demand::Executed { step, log, within: within(limit)? });
     }
     for entry in raw.readback.into_iter().flat_map(|m| m.0) {
-        let value = match (entry.equals, entry.same_as) {
-            (Some(value), None) => ReadBack::Equals(value),
-            (None, Some(step)) => ReadBack::SameAs(step),
+        let value = match (entry.equals, entry.same_as, entry.as_asked) {
+            (Some(value), None, None) => ReadBack::Equals(value),
+            (None, Some(step), None) => ReadBack::SameAs(step),
+            (None, None, Some(step)) => ReadBack::AsAsked(step),
             _ => {
-                let what = "a readback needs either `equals` or `same_as`";
+                let what = "a readback needs one of `equals`, `same_as` and `as_asked`";
                 return Err(FileError::at(file, entry.path.span(), what));
             }
         };
-        let (step, path) = (entry.step, entry.path.into_inner());
-        demands.push(Demand::Readback { step, path, value, within: within(entry.within)? });
+        demands.push(Demand::Readback {
+            step: entry.step,
+            path: entry.path.into_inner(),
+            value,
+            poll: entry.poll,
+            within: within(entry.within)?,
+        });
     }
     if let Some(entries) = raw.physical {
         let span = entries.span();
@@ -387,7 +400,11 @@ mod tests {
         );
         check(&format!("{listed}physical = {{ }}\n"), "7:12", "level_step");
         check(&format!("{listed}[[claim]]\nid = \"a\"\n{listed}"), "8:6", "a second claim");
-        check(&format!("{listed}readback = {{ step = \"s\", path = \"p\" }}\n"), "7:33", "same_as");
+        check(
+            &format!("{listed}readback = {{ step = \"s\", path = \"p\" }}\n"),
+            "7:33",
+            "as_asked",
+        );
     }
 
     #[test]

@@ -15,16 +15,27 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
         Ok(calls) => calls,
         Err(finding) => return finding,
     };
-    let mut records = Vec::new();
+    let (mut records, mut seen) = (Vec::new(), String::new());
     for call in calls {
+        let log = &filled_in(log, call);
         let until = ends(call, within, case);
         let after = lines(case).filter(|(f, _)| f.at >= call.at && f.at < until);
         match after.clone().find(|(_, line)| says(line, log)) {
             Some((fact, _)) => records.extend([call.record, fact.record]),
             None => return missing(call, log, until, case),
         }
+        seen.clone_from(log);
     }
-    Finding::proven(rung, format!("console \"{log}\"")).citing(records)
+    Finding::proven(rung, format!("console \"{seen}\"")).citing(records)
+}
+
+/// The text with `{name}` replaced by the call's argument of that name.
+fn filled_in(text: &str, call: &Exchange) -> String {
+    let arguments = call.request.arguments.as_object();
+    arguments.into_iter().flatten().fold(text.to_owned(), |text, (name, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.replace(&format!("{{{name}}}"), &value)
+    })
 }
 
 /// A trace counts until the same tool is called again: it could be the next call's.

@@ -105,45 +105,53 @@ fn strange(plays: &[&Hearing]) -> Option<Finding> {
     })
 }
 
-/// Tones that are missing: refuted when they are missing for sure, silent otherwise.
+/// Tones that are missing: refuted when they are missing for sure, silent otherwise. The smallest
+/// of all expected tones must stand clear of the noise, so that a quiet one is not missed just
+/// because a loud one would have been heard.
 fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
-    let mut unsure = None;
-    for play in plays {
-        let Heard::Nothing(tone) = play.heard else { continue };
-        let hz = play.stimulus.hz;
-        let law = case.law().map(|(law, _)| law);
-        let volume = case.volume_asked(play.sent).map(|(volume, _)| volume);
-        let (Some(gain), Some(law), Some(volume)) = (case.terms.path_gain_db, law, volume) else {
-            unsure.get_or_insert(format!(
-                "{}: no {hz:.0} Hz heard, and how loud it should be is not known \
-                 (path gain, law and volume are needed)",
-                play.path
-            ));
-            continue;
-        };
-        let expected = play.stimulus.dbfs + law.gain_db(volume) + gain;
-        let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
-        if decide::is_surely_absent(expected, floor, ceiling) {
-            let found = match ceiling.is_finite() {
-                true => format!("at most {ceiling:.1} dBFS"),
-                false => "exact silence".into(),
-            };
-            let sent = format!("{} packets sent", play.packets);
-            let reason = format!("{hz:.0} Hz: {found}; expected {expected:.1} dBFS ({sent})");
-            let name = Discrepancy::SilentSuccess;
-            let level = Measurement::new("tone_ceiling", ceiling, "dBFS");
-            let finding = Finding::refuted(RUNG, name, format!("{}: {reason}", play.path));
-            return Some(Finding { measurements: vec![level], ..finding });
-        }
-        unsure.get_or_insert(format!(
-            "{}: no {hz:.0} Hz heard, but the expected {expected:.1} dBFS stand only \
-             {:.1} dB over the noise; absence counts from {:.0} dB on",
+    let missing = |play: &&&Hearing| matches!(play.heard, Heard::Nothing(_));
+    let play = plays.iter().find(missing)?;
+    let Heard::Nothing(tone) = play.heard else { return None };
+    let hz = play.stimulus.hz;
+    let expected: Option<Vec<f64>> = plays.iter().map(|play| expected_dbfs(play, case)).collect();
+    let Some(expected) = expected else {
+        let why = format!(
+            "{}: no {hz:.0} Hz heard, and how loud it should be is not known \
+             (path gain, law and volume are needed)",
+            play.path
+        );
+        return Some(Finding::silent(RUNG, why));
+    };
+    let smallest = expected.into_iter().fold(f64::INFINITY, f64::min);
+    let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
+    if !decide::is_surely_absent(smallest, floor, ceiling) {
+        let why = format!(
+            "{}: no {hz:.0} Hz heard, but the expected {smallest:.1} dBFS stand only {:.1} dB over \
+             the noise; absence counts from {:.0} dB on",
             play.path,
-            expected - floor,
+            smallest - floor,
             decide::ABSENCE_SNR13_DB
-        ));
+        );
+        return Some(Finding::silent(RUNG, why));
     }
-    unsure.map(|why| Finding::silent(RUNG, why))
+    let found = match ceiling.is_finite() {
+        true => format!("at most {ceiling:.1} dBFS"),
+        false => "exact silence".into(),
+    };
+    let reason = format!(
+        "{}: {hz:.0} Hz: {found}; expected {smallest:.1} dBFS ({} packets sent)",
+        play.path, play.packets
+    );
+    let level = Measurement::new("tone_ceiling", ceiling, "dBFS");
+    let finding = Finding::refuted(RUNG, Discrepancy::SilentSuccess, reason);
+    Some(Finding { measurements: vec![level], ..finding })
+}
+
+/// How loud a play should be at the ear: the level sent, the law at the volume asked, the path.
+fn expected_dbfs(play: &Hearing, case: &Case) -> Option<f64> {
+    let (law, _) = case.law()?;
+    let (volume, _) = case.volume_asked(play.sent)?;
+    Some(play.stimulus.dbfs + law.gain_db(volume) + case.terms.path_gain_db?)
 }
 
 /// The step of present tones against what was promised.

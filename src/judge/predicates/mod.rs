@@ -22,8 +22,8 @@ pub(super) fn finding(demand: &Demand, case: &Case) -> Result<Finding, JournalEr
         Demand::Listed { tool } => listed::finding(tool, case),
         Demand::Accepted { step, text, within } => accepted::finding(step, text, *within, case),
         Demand::Executed { step, log, within } => executed::finding(step, log, *within, case),
-        Demand::Readback { step, path, value, within } => {
-            readback::finding(step, path, value, *within, case)
+        Demand::Readback { step, path, value, poll, within } => {
+            readback::finding(step, path, value, *poll, *within, case)
         }
         Demand::LevelStep { from, to, expect, tolerance_db } => {
             level_step::finding(from, to, *expect, *tolerance_db, case)

@@ -19,16 +19,21 @@ pub(super) fn finding(
     step: &str,
     path: &str,
     value: &ReadBack,
+    poll: bool,
     within: Duration,
     case: &Case,
 ) -> Finding {
-    let readings = match read(step, path, within, case) {
+    let readings = match read(step, path, poll, within, case) {
         Ok(readings) => readings,
         Err(finding) => return finding,
     };
     let (wanted, of_boot, mut records) = match value {
         ReadBack::Equals(wanted) => (wanted.clone(), None, Vec::new()),
-        ReadBack::SameAs(other) => match read(other, path, within, case) {
+        ReadBack::AsAsked(other) => match asked(other, path, case) {
+            Ok((wanted, record)) => (wanted, None, vec![record]),
+            Err(finding) => return finding,
+        },
+        ReadBack::SameAs(other) => match read(other, path, false, within, case) {
             Ok(mut before) => match before.pop() {
                 Some(last) => (last.value, Some(last.boot), last.records.to_vec()),
                 None => return Finding::silent(Rung::Readback, format!("`{other}` read nothing")),
@@ -54,11 +59,34 @@ pub(super) fn finding(
     Finding { weak, ..finding.citing(records) }
 }
 
-/// The value at `path` in the status answers of a step, one per call.
-fn read(step: &str, path: &str, within: Duration, case: &Case) -> Result<Vec<Reading>, Finding> {
+/// What the last call of a step asked for, by the last part of `path`.
+fn asked(step: &str, path: &str, case: &Case) -> Result<(Value, u64), Finding> {
+    let calls = calls(Rung::Readback, step, case)?;
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let last = calls[calls.len() - 1];
+    let value = last.request.arguments.get(name).cloned();
+    value.map(|v| (v, last.record)).ok_or_else(|| {
+        let why = format!("the call in `{step}` has no argument `{name}`");
+        Finding::silent(Rung::Readback, why).citing([last.record])
+    })
+}
+
+/// The value at `path` in the status answers of a step, one per call; with `poll` only of the
+/// calls that were answered, if any was.
+fn read(
+    step: &str,
+    path: &str,
+    poll: bool,
+    within: Duration,
+    case: &Case,
+) -> Result<Vec<Reading>, Finding> {
     let rung = Rung::Readback;
     let mut readings = Vec::new();
-    for call in calls(rung, step, case)? {
+    let mut calls = calls(rung, step, case)?;
+    if poll && calls.iter().any(|call| !call.replies.is_empty()) {
+        calls.retain(|call| !call.replies.is_empty());
+    }
+    for call in calls {
         let (said, record, _) = answer(rung, call, within, case)?;
         let malformed = |reason: String| {
             let finding = Finding::refuted(rung, Discrepancy::MalformedReply, reason);

@@ -18,8 +18,10 @@ pub(super) struct Meta {
     pub udp_key: Option<String>,
     /// MAC address of the device.
     pub mac: String,
-    /// Gain law, when the codec is one that we know.
-    pub law: Option<Law>,
+    /// The codec as the recorder names it.
+    codec: Option<String>,
+    /// The file, for errors.
+    place: Place,
     /// When the first sample of `speaker.wav` sounds.
     pub starts: Moment,
     /// Samples in `speaker.wav`.
@@ -83,19 +85,27 @@ impl Meta {
             kind: file.kind,
             udp_key,
             mac,
-            law: device.codec.as_deref().and_then(law_of),
+            codec: device.codec,
+            place: place.clone(),
             starts: moment(starts, "speaker_wav.starts_at_session_t", &place)?,
             samples: need(wav.samples, "speaker_wav.samples", &place)?,
             rate: need(wav.rate, "speaker_wav.rate", &place)?,
         })
     }
-}
 
-/// The law of a codec as the recorder names it.
-fn law_of(codec: &str) -> Option<Law> {
-    match codec {
-        "noaudio" => Some(Law::NoAudioCodec),
-        "es8311" => Some(Law::EspCodecDev),
-        _ => None,
+    /// The gain law of the session's codec; `None` when it names none. The board's own log can't
+    /// stand in for a codec that we don't know, because it may name another.
+    pub fn law(&self) -> Result<Option<Law>, ImportError> {
+        match self.codec.as_deref() {
+            None => Ok(None),
+            Some("noaudio") => Ok(Some(Law::NoAudioCodec)),
+            Some("es8311") => Ok(Some(Law::EspCodecDev)),
+            Some(codec) => Err(ImportError::BadValue {
+                place: self.place.clone(),
+                field: "device.codec",
+                found: codec.into(),
+                accepted: "noaudio, es8311, or an import with --law",
+            }),
+        }
     }
 }

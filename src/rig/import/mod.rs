@@ -67,7 +67,8 @@ pub fn import(
     let meta_path = folder.join("meta.json");
     let meta = Meta::read(&meta_path)?;
     let scenario = scenario(&meta_path, &meta, options, shipped)?;
-    let rig = rig_text(options.law.or(meta.law), options.room.as_ref());
+    let law = options.law.map_or_else(|| meta.law(), |law| Ok(Some(law)))?;
+    let rig = rig_text(law, options.room.as_ref());
     let wav_path = folder.join("speaker.wav");
     let speaker = read_speaker(&wav_path, &meta)?;
 

@@ -1,0 +1,101 @@
+//! From a folder to a verdict, without arguments and screens.
+
+use super::Exit;
+use crate::journal::{Evidence, JournalError, NamedText, Recording};
+use crate::judge::{self, Ear, Terms, Verdict};
+use crate::rig::import::{self, ImportError, Options, Shipped};
+use crate::rig::plan::{EarKind, Plan};
+use crate::scenario::{self, FileError, Profile, Scenario};
+use std::path::{Path, PathBuf};
+
+/// Why a folder was not judged.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The recording can't be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The foreign session can't be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A text in the recording's head is not valid.
+    #[error("in its {part}: {error}; the recording's head was changed, restore it")]
+    Head {
+        /// `scenario`, `rig` or `profile`.
+        part: &'static str,
+        /// What is wrong.
+        error: FileError,
+    },
+    /// There is nothing at the path.
+    #[error("{} is no folder; give a recording or a recorded session", .0.display())]
+    NoFolder(PathBuf),
+}
+
+impl Refusal {
+    /// How the program ends when nothing worse happens.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Refusal::NoFolder(_) | Refusal::Import(_) => Exit::Invalid,
+            Refusal::Journal(JournalError::NotARecording { .. }) => Exit::Invalid,
+            Refusal::Journal(_) | Refusal::Head { .. } => Exit::CouldNotJudge,
+        }
+    }
+}
+
+/// A verdict with what it was judged by.
+#[derive(Debug)]
+pub struct Judgement {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its text.
+    pub text: NamedText,
+    /// What was known of bench and board.
+    pub terms: Terms,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Opens a recording, or imports a foreign session into memory as an electrical tap.
+///
+/// # Errors
+/// When there is neither, or it can't be read.
+pub fn open(folder: &Path, scenario: Option<&NamedText>) -> Result<Box<dyn Evidence>, Refusal> {
+    if !folder.is_dir() {
+        return Err(Refusal::NoFolder(folder.into()));
+    }
+    if folder.join("events.jsonl").exists() && !folder.join("head.json").exists() {
+        let options = Options { scenario: scenario.cloned(), ..Options::default() };
+        return Ok(Box::new(import::import(folder, &options, &shipped())?));
+    }
+    Ok(Box::new(Recording::open(folder)?))
+}
+
+/// Judges a session by the scenario in its head, or by another one.
+///
+/// # Errors
+/// When a text in its head is not valid or a record is damaged.
+pub fn evaluate(
+    evidence: &dyn Evidence,
+    scenario: Option<&NamedText>,
+) -> Result<Judgement, Refusal> {
+    let head = evidence.head();
+    let text = scenario.unwrap_or(&head.scenario).clone();
+    let in_head = |part| move |error| Refusal::Head { part, error };
+    let scenario = Scenario::load(&text).map_err(in_head("scenario"))?;
+    let plan = Plan::load(&head.rig).map_err(in_head("rig"))?;
+    let terms = Terms {
+        ear: match plan.ear {
+            EarKind::Tap => Ear::Tap,
+            EarKind::Microphone => Ear::Microphone,
+        },
+        law: plan.law,
+        path_gain_db: plan.path_gain_db,
+        profile: Profile::load(&head.profile).map_err(in_head("profile"))?,
+    };
+    let verdict = judge::judge(&scenario, &terms, evidence)?;
+    Ok(Judgement { scenario, text, terms, verdict })
+}
+
+/// The texts that come with the program.
+pub fn shipped() -> Shipped<'static> {
+    Shipped { scenario_for: &scenario::for_imported, profile: Profile::xiaozhi() }
+}

@@ -1,0 +1,214 @@
+//! Evidence: sessions of the real xiaozhi-esp32 firmware whose truth is known (`expect.json`).
+//! Device, traffic and loudspeaker signal are genuine; the room, its noise and its ears are ours.
+//!
+//! The table of `the_matrix_never_lies` is printed by
+//! `cargo test --release --test real_firmware matrix -- --nocapture`.
+//! `EARWITNESS_SESSIONS=FOLDER` adds further sessions.
+
+use earwitness::app::evaluate::{evaluate, shipped};
+use earwitness::judge::{Discrepancy, Outcome, Status, Verdict};
+use earwitness::rig::import::{Options, import};
+use earwitness::rig::room::{Ear, Room};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The shipped sessions and those that the environment adds.
+fn sessions() -> Vec<PathBuf> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions")];
+    folders.extend(std::env::var_os("EARWITNESS_SESSIONS").map(PathBuf::from));
+    let mut found: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("the folder of sessions"))
+        .map(|entry| entry.expect("a folder entry").path())
+        .filter(|path| path.join("expect.json").exists())
+        .collect();
+    found.sort();
+    found
+}
+
+fn verdict(folder: &Path, room: Option<Room>) -> Verdict {
+    let options = Options { room, ..Options::default() };
+    let recording = import(folder, &options, &shipped()).expect("the session imports");
+    evaluate(&recording, None).expect("the recording can be judged").verdict
+}
+
+/// Runs `work` for every item on all cores; results in order of the items.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(BTreeMap::new());
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let n = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(item) = items.get(n)
+                {
+                    let result = work(item);
+                    results.lock().expect("no worker panicked").insert(n, result);
+                }
+            });
+        }
+    });
+    results.into_inner().expect("no worker panicked").into_values().collect()
+}
+
+fn measured(verdict: &Verdict, name: &str) -> Option<(f64, f64)> {
+    let findings = verdict.claims.iter().flat_map(|c| &c.findings);
+    let mut all = findings.flat_map(|f| &f.measurements);
+    all.find(|m| m.name == name).map(|m| (m.value, m.uncertainty.unwrap_or(0.0)))
+}
+
+/// Everything in which a verdict differs from the session's truth.
+fn differences(expect: &Value, verdict: &Verdict, room: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let claim = verdict.claims.iter().find(|c| expect["claim"] == c.id.as_str());
+    let Some(claim) = claim else { return vec!["the claim is missing".into()] };
+    let mut check = |what: &str, expected: &Value, found: Option<String>| {
+        let right = match expected {
+            Value::Null => found.is_none(),
+            Value::String(any) => found.as_deref().is_some_and(|f| any.split('|').any(|a| a == f)),
+            other => found.as_deref() == Some(&other.to_string()),
+        };
+        if !right {
+            wrong.push(format!("{what}: expected {expected}, found {found:?}"));
+        }
+    };
+    check("outcome", &expect["outcome"], Some(verdict.outcome.to_string()));
+    let broken = claim.first_broken.map(|rung| rung.to_string());
+    check("first broken rung", &expect["first_broken_rung"], broken);
+    check("discrepancy", &expect["discrepancy"], Some(claim.discrepancy.name()));
+    for count in ["boots", "panics"] {
+        if !expect[count].is_null() {
+            let found = measured(verdict, count).map(|(n, _)| format!("{n:.0}"));
+            check(count, &expect[count], found);
+        }
+    }
+    if let Some(law) = expect["law"].as_str() {
+        let named = claim.findings.iter().any(|f| f.reason.contains(&format!("law {law}")));
+        check("law", &Value::Bool(true), Some(named.to_string()));
+    }
+    if let Some(stated) = expect["step_db"].as_f64() {
+        // In a room the noise moves the level; its own uncertainty says how far.
+        let near = measured(verdict, "level_step").is_some_and(|(step, uncertainty)| {
+            let limit = if room { 0.05 + 2.0 * uncertainty } else { 0.05 };
+            (step - stated).abs() <= limit
+        });
+        check(&format!("step {stated} dB"), &Value::Bool(true), Some(near.to_string()));
+    }
+    wrong
+}
+
+#[test]
+fn every_session_is_judged_to_its_truth_as_tap_and_in_a_hundred_rooms() {
+    let mut wrong = 0;
+    println!("{:<24} {:>7} {:>7}", "session", "judged", "wrong");
+    for folder in sessions() {
+        let text = fs::read_to_string(folder.join("expect.json")).expect("expect.json");
+        let expect: Value = serde_json::from_str(&text).expect("expect.json is JSON");
+        let rooms = (1..=100).map(|seed| Some(Room { seed, snr13_db: 20.0, ear: Ear::Good }));
+        let cases: Vec<Option<Room>> = std::iter::once(None).chain(rooms).collect();
+        let results = on_all_cores(&cases, |room| {
+            differences(&expect, &verdict(&folder, room.clone()), room.is_some())
+        });
+        let bad: Vec<_> = cases.iter().zip(&results).filter(|(_, d)| !d.is_empty()).collect();
+        let name = folder.file_name().expect("a named folder").display().to_string();
+        println!("{name:<24} {:>7} {:>7}", cases.len(), bad.len());
+        for (room, differences) in bad.iter().take(3) {
+            let room = room.as_ref().map_or("tap".to_owned(), Room::to_string);
+            println!("    {room}: {}", differences.join("; "));
+        }
+        wrong += bad.len();
+    }
+    assert_eq!(wrong, 0, "sessions judged wrong; see the table above");
+}
+
+/// What became of the sessions of one cell.
+#[derive(Default)]
+struct Cell {
+    pass: usize,
+    fail: usize,
+    inconclusive: usize,
+    error: usize,
+}
+
+impl Cell {
+    fn count(&mut self, outcome: Outcome) {
+        *match outcome {
+            Outcome::Pass => &mut self.pass,
+            Outcome::Fail => &mut self.fail,
+            Outcome::Inconclusive => &mut self.inconclusive,
+            Outcome::Error => &mut self.error,
+        } += 1;
+    }
+}
+
+const SEEDS: u64 = 20;
+const SNR13: [f64; 11] = [-10.0, -5.0, 0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0];
+const BOARDS: [(&str, &str, Outcome); 3] = [
+    ("healthy", "mqtt-healthy", Outcome::Pass),
+    ("dead-amp", "mqtt-dead-amp", Outcome::Fail),
+    ("stuck-volume", "mqtt-stuck-volume", Outcome::Fail),
+];
+
+/// A reason why a verdict is wrong for this board and ear, if it is.
+fn lie(verdict: &Verdict, truth: Outcome, room: &Room) -> Option<&'static str> {
+    let claim = &verdict.claims[0];
+    let judged = matches!(verdict.outcome, Outcome::Pass | Outcome::Fail);
+    let step = claim.findings.iter().find(|f| f.rung == claim.requires)?;
+    let certain = measured(verdict, "level_step").is_some_and(|(_, u)| u <= 0.5);
+    match verdict.outcome {
+        Outcome::Pass if truth != Outcome::Pass => Some("wrong pass"),
+        Outcome::Fail if truth != Outcome::Fail => Some("wrong fail"),
+        _ if room.ear != Ear::Good && judged => Some("judged without a proven ear"),
+        _ if room.ear == Ear::Good && !judged && room.snr13_db >= 20.0 => {
+            Some("not judged although it could hear")
+        }
+        _ if room.ear == Ear::Good && !judged && certain => {
+            Some("not judged although certain enough")
+        }
+        _ if !judged && step.status == Status::Silent && step.reason.is_empty() => {
+            Some("not judged without a reason")
+        }
+        Outcome::Error if claim.discrepancy != Discrepancy::RigBlind => Some("error without cause"),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_matrix_never_lies() {
+    let ears = [Ear::Good, Ear::Deaf, Ear::Zeros, Ear::Uncontrolled];
+    let mut lies = Vec::new();
+    println!("pass/fail/inconclusive/error of {SEEDS} seeds; SNR13 of the quieter tone in dB");
+    print!("{:<14}{:<14}", "board", "ear");
+    SNR13.iter().for_each(|snr| print!("{snr:>12.0}"));
+    println!();
+    for (board, session, truth) in BOARDS {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions").join(session);
+        for ear in ears {
+            let rooms: Vec<Room> = SNR13
+                .iter()
+                .flat_map(|&snr13_db| (1..=SEEDS).map(move |seed| Room { seed, snr13_db, ear }))
+                .collect();
+            let results = on_all_cores(&rooms, |room| {
+                let verdict = verdict(&folder, Some(room.clone()));
+                (verdict.outcome, lie(&verdict, truth, room))
+            });
+            let mut cells: Vec<Cell> = SNR13.iter().map(|_| Cell::default()).collect();
+            for (n, (outcome, lie)) in results.into_iter().enumerate() {
+                cells[n / SEEDS as usize].count(outcome);
+                lies.extend(lie.map(|what| format!("{board} {}: {what}", rooms[n])));
+            }
+            print!("{board:<14}{:<14}", ear.to_string());
+            for Cell { pass, fail, inconclusive, error } in &cells {
+                print!("{:>12}", format!("{pass}/{fail}/{inconclusive}/{error}"));
+            }
+            println!();
+        }
+    }
+    lies.iter().take(20).for_each(|lie| println!("    {lie}"));
+    assert_eq!(lies.len(), 0, "the matrix holds lies; see above");
+}
