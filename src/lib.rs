@@ -1,4 +1,63 @@
-//! earwitness
+//! earwitness compares what a voice board *says* with what physically *happened*.
+//!
+//! An MCP tool's text `"true"` proves that a callback returned, no more. For every action the
+//! bench collects evidence on five rungs (listed, accepted, executed, readback, physical), all of it
+//! from one journal with one clock, and names the first rung that is missing. *Silent is never
+//! proven*, *could not run is never pass*.
+//!
+//! # The map of the house
+//!
+//! ```text
+//!   a foreign session                      scenarios/*.toml   rigs/*.toml   rigs/boards/*.toml
+//!        v                                       |                |               |
+//!  +-----------+  Record   +---------+           +----------------+---------------+
+//!  | rig       |---------->| journal |  head.json: the texts above, whole
+//!  |  import   |           |         |  records.jsonl: bytes, frames, times
+//!  |  room     |           |         |  mic-NNN.wav: samples
+//!  +-----------+           +---------+
+//!                               | Evidence (records streamed, samples by window)
+//!                               v
+//!                          +---------+   Fact, Story, Hearing    +-------+   Verdict   +--------+
+//!                          | decode  |-------------------------->| judge |------------>| report |
+//!                          +---------+                           +-------+             +--------+
+//!                               ^ audio: levels, tones, laws, what may be concluded ^
+//! ```
+//!
+//! | room | what it does | what it never does |
+//! |---|---|---|
+//! | [`time`] | moments, windows, numbers with uncertainty | read a clock |
+//! | [`journal`] | records, recordings, redaction | have an opinion |
+//! | [`decode`] | records to facts, samples to hearings | fail, or know the question |
+//! | [`audio`] | the arithmetic of sound and the rules of decision | know boards or files |
+//! | [`scenario`] | files that say what must be true, checked completely | touch anything |
+//! | [`judge`] | claims and evidence to a verdict; pure | see a rig or a clock |
+//! | [`report`] | verdicts for people and programs | decide |
+//! | [`rig`] | the world that feeds the journal; so far only the past | judge |
+//! | [`app`], `cli` | one short story per verb | anything clever |
+//!
+//! `tests/tidy.rs` holds the arrows between the rooms.
+//!
+//! # Invariants
+//!
+//! 1. The journal holds raw evidence. A repaired decoder judges old recordings anew.
+//! 2. A recording is the evidence bundle: folder in, verdict out, nothing else needed.
+//! 3. Only evidence newer than the action counts, and only from the same boot and connection.
+//! 4. A missing tone is refuted only when the smallest expected one would stand 15 dB over the
+//!    noise *and* the ear was proven alive by something that is not the board's amplifier.
+//! 5. A level is judged when twice its standard uncertainty is at most a third of the tolerance,
+//!    and then with guard bands on both limits.
+//! 6. Guards turn a finding silent, never proven.
+//!
+//! # Where this departs from the first design, and why
+//!
+//! * MQTT is recorded as whole control packets (not payloads), so that CONNECT, DISCONNECT and
+//!   PUBLISH take one path through the decoder.
+//! * A claim may name steps by the beginning of their ids (`volume-*`), ask for what a step asked
+//!   for (`as_asked`) and quote an argument in a log line (`{volume}`): the numbers stand in one
+//!   place, where the call is made.
+//! * The pure core is the crate without its `cli` feature; it needs no system library.
+//! * Two repeats scatter too much by chance to overrule the measured noise: the scatter of the
+//!   repeats replaces the stated uncertainty only when it is three times as large.
 
 pub mod app;
 pub mod audio;

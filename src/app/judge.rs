@@ -30,10 +30,12 @@ pub(super) fn run(
         let label = label(&folder);
         match judge_folder(&folder, scenario.as_ref()) {
             Ok((evidence, judgement)) => {
+                let label = label.unwrap_or_else(|| evidence.head().run_id.clone());
                 exit = exit.and(judgement.verdict.outcome.into());
                 sessions.push((label, evidence, judgement));
             }
             Err(refusal) => {
+                let label = label.unwrap_or_else(|| folder.display().to_string());
                 exit = exit.and(refusal.exit());
                 let word = if refusal.exit() == Exit::Invalid { "INVALID" } else { "NO VERDICT" };
                 let code = refusal.exit().code();
@@ -110,8 +112,10 @@ pub(super) fn read_scenario(path: &Path) -> Result<NamedText, String> {
     Scenario::load(&text).map(|_| text).map_err(|error| error.to_string())
 }
 
-fn label(folder: &Path) -> String {
-    folder.file_name().map_or_else(|| folder.display().to_string(), |n| n.display().to_string())
+/// The folder's name; `None` for the number of an attempt, which names nothing.
+fn label(folder: &Path) -> Option<String> {
+    let name = folder.canonicalize().ok()?.file_name()?.display().to_string();
+    (!name.bytes().all(|b| b.is_ascii_digit())).then_some(name)
 }
 
 fn sha256(text: &str) -> String {

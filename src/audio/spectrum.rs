@@ -27,8 +27,9 @@ pub struct Spectrum {
 
 /// `w[n]` of the 4-term Blackman-Harris window (-92 dB), periodic form of length `n_total`.
 fn window(n: usize, n_total: usize) -> f64 {
-    let phase = TAU * n as f64 / n_total as f64;
-    0.35875 - 0.48829 * phase.cos() + 0.14128 * (2.0 * phase).cos() - 0.01168 * (3.0 * phase).cos()
+    let c = (TAU * n as f64 / n_total as f64).cos();
+    // cos 2x and cos 3x by their polynomials in cos x.
+    0.35875 - 0.48829 * c + 0.14128 * (2.0 * c * c - 1.0) - 0.01168 * (4.0 * c * c - 3.0) * c
 }
 
 thread_local! {
