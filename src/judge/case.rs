@@ -3,7 +3,7 @@
 use super::{Coverage, Ear, Terms};
 use crate::audio::law::Law;
 use crate::decode::sound::{self, Check, Heard, Hearing};
-use crate::decode::uart::Meaning;
+use crate::decode::uart::{BootEvent, Meaning, UartLine};
 use crate::decode::{Exchange, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
 use crate::scenario::{Demand, Rung, Scenario};
@@ -91,13 +91,25 @@ impl<'a> Case<'a> {
                 )),
             };
         }
-        let levels: Vec<String> = self
-            .checks
-            .iter()
-            .filter_map(|c| c.tone)
-            .map(|tone| format!("{:.1}", tone.dbfs()))
-            .collect();
-        EarState::Alive(format!("beacon heard {} dBFS", levels.join(", ")))
+        EarState::Alive(self.beacons_heard())
+    }
+
+    /// How long before and after the board's tones the beacon was heard, and how loud.
+    fn beacons_heard(&self) -> String {
+        let first = self.hearings.iter().map(|h| h.window.from).min().unwrap_or(Moment::START);
+        let last = self.hearings.iter().map(|h| h.window.until).max().unwrap_or(Moment::NEVER);
+        let heard = self.checks.iter().filter_map(|c| c.tone.map(|tone| (c.beacon, tone)));
+        let told = heard.map(|(beacon, tone)| {
+            let level = format!("{:.1} dBFS", tone.dbfs());
+            let (before, after) =
+                (first.seconds_since(beacon.until), beacon.from.seconds_since(last));
+            match (before > 0.0, after > 0.0) {
+                (true, _) => format!("{before:.0} s before ({level})"),
+                (_, true) => format!("{after:.0} s after ({level})"),
+                _ => format!("between the tones ({level})"),
+            }
+        });
+        format!("beacon heard {}", told.collect::<Vec<_>>().join(" and "))
     }
 
     /// One sentence about the controls of the ear.
@@ -113,6 +125,21 @@ impl<'a> Case<'a> {
             EarState::Alive(why) => format!("{why}{silence}"),
             EarState::Blind(why) | EarState::Unproven(why) => why,
         }
+    }
+
+    /// The application's state at an instant, as the console told it in the same boot.
+    pub fn state_at(&self, at: Moment) -> Option<&str> {
+        let mut state = None;
+        for fact in self.story.facts.iter().take_while(|f| f.at <= at) {
+            match &fact.what {
+                What::Boot(BootEvent::Began { .. }) => state = None,
+                What::Uart(UartLine { means: Meaning::State { to, .. }, .. }) => {
+                    state = Some(to.as_str());
+                }
+                _ => {}
+            }
+        }
+        state
     }
 
     /// The board's law and how we know it.

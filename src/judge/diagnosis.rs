@@ -1,11 +1,17 @@
 //! Where to look next: the cheapest probe first, by broken rung and pattern.
 
-use super::Discrepancy;
+use super::{Discrepancy, Finding};
 use crate::scenario::Rung;
 
-/// The next places to look.
-pub(super) fn next(rung: Rung, discrepancy: Discrepancy) -> Vec<&'static str> {
-    match (discrepancy, rung) {
+/// The next places to look after the finding that decided.
+pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Vec<&'static str> {
+    let sounds = finding.measurements.iter().any(|m| m.name == "level_step");
+    match (discrepancy, finding.rung) {
+        (Discrepancy::SilentSuccess, Rung::Physical) if sounds => vec![
+            "codec volume register: was the I2C write acknowledged?",
+            "another volume in the path: mixer, amplifier gain pin, button or knob",
+            "a limiter or AGC in the amplifier that holds the level",
+        ],
         (Discrepancy::SilentSuccess, Rung::Physical) => vec![
             "loudspeaker connected, 3.5 to 9 ohm",
             "amplifier awake: SD_MODE above 1.4 V, or PA enable active",

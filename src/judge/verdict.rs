@@ -244,7 +244,7 @@ impl ClaimVerdict {
             outcome,
             first_broken: broken.map(|f| f.rung),
             discrepancy: phantom(discrepancy, &findings),
-            next: broken.map_or(Vec::new(), |f| diagnosis::next(f.rung, discrepancy)),
+            next: broken.map_or(Vec::new(), |f| diagnosis::next(f, discrepancy)),
             findings,
         }
     }

@@ -109,7 +109,7 @@ fn ladder(claim: &ClaimVerdict, style: Style) -> String {
             format!("{name} ok")
         } else {
             let weak = if last.weak.is_some() { " (weak)" } else { "" };
-            format!("{name} {}{weak}", last.reason)
+            format!("{name}: {}{weak}", last.reason)
         })
     });
     told.collect::<Vec<_>>().join(" | ")
@@ -144,12 +144,11 @@ fn reason(out: &mut String, claim: &ClaimVerdict) {
 
 fn not_tested(verdict: &Verdict) -> String {
     let coverage = &verdict.coverage;
-    let mut what = vec!["loudness".to_owned(), "board microphone".to_owned()];
-    if !coverage.software_only.is_empty() {
-        what.push(format!("by software only: {}", coverage.software_only.join(", ")));
+    let (software, not) = (coverage.software_only.len(), coverage.not_exercised.len());
+    let all = coverage.physical.len() + software + not;
+    let mut what = "loudness, board microphone".to_owned();
+    if all > 0 {
+        let _ = write!(what, "; of {all} tools {not} not at all, {software} only by software");
     }
-    if !coverage.not_exercised.is_empty() {
-        what.push(format!("not exercised: {}", coverage.not_exercised.join(", ")));
-    }
-    what.join("; ")
+    what
 }

@@ -122,6 +122,14 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
         );
         return Some(Finding::silent(RUNG, why));
     };
+    let state = case.state_at(play.window.from);
+    if let Some(other) = state.filter(|state| *state != "speaking") {
+        let why = format!(
+            "{}: the board was in `{other}`, where it drops what is sent to it; nothing was asked",
+            play.path
+        );
+        return Some(Finding::silent(RUNG, why));
+    }
     let smallest = expected.into_iter().fold(f64::INFINITY, f64::min);
     let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
     if !decide::is_surely_absent(smallest, floor, ceiling) {
@@ -138,8 +146,9 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
         true => format!("at most {ceiling:.1} dBFS"),
         false => "exact silence".into(),
     };
+    let state = state.map_or(String::new(), |state| format!(", board in `{state}`"));
     let reason = format!(
-        "{}: {hz:.0} Hz: {found}; expected {smallest:.1} dBFS ({} packets sent)",
+        "{}: {hz:.0} Hz: {found}; expected {smallest:.1} dBFS ({} packets sent{state})",
         play.path, play.packets
     );
     let level = Measurement::new("tone_ceiling", ceiling, "dBFS");
