@@ -256,10 +256,12 @@ enum Binary {
 /// The payload of a WebSocket binary message by protocol version (facts/xiaozhi.md 3.4).
 fn unwrap_binary(version: u8, bytes: &[u8]) -> Result<Binary, &'static str> {
     let (kind, size, payload) = match (version, bytes) {
-        (2, [_, _, _, kind, _, _, _, _, _, _, _, _, a, b, c, d, rest @ ..]) => {
-            (*kind, u32::from_be_bytes([*a, *b, *c, *d]) as usize, rest)
+        (2, [_, _, k, l, _, _, _, _, _, _, _, _, a, b, c, d, rest @ ..]) => {
+            (u16::from_be_bytes([*k, *l]), u32::from_be_bytes([*a, *b, *c, *d]) as usize, rest)
         }
-        (3, [kind, _, a, b, rest @ ..]) => (*kind, usize::from(u16::from_be_bytes([*a, *b])), rest),
+        (3, [kind, _, a, b, rest @ ..]) => {
+            (u16::from(*kind), usize::from(u16::from_be_bytes([*a, *b])), rest)
+        }
         (2 | 3, _) => return Err("a binary message shorter than its header"),
         _ => (0, bytes.len(), bytes),
     };

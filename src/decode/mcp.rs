@@ -89,10 +89,10 @@ fn number(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| value.as_f64().filter(|f| f.is_finite()).map(|f| f as i64))
 }
 
-/// The id in a message that is no JSON.
+/// The id in a message that is no JSON; only a whole one, for a cut id is another request's.
 pub(super) fn salvage_id(raw: &str) -> Option<i64> {
     static ID: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r#""id"\s*:\s*(-?[0-9]{1,18})"#).expect("a fixed pattern"));
+        LazyLock::new(|| Regex::new(r#""id"\s*:\s*(-?[0-9]+)\s*[,}]"#).expect("a fixed pattern"));
     ID.captures(raw).and_then(|c| c[1].parse().ok())
 }
 

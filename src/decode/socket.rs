@@ -7,6 +7,10 @@ use crate::journal::Party;
 /// No HTTP message or WebSocket frame of the protocol is larger; more is not decoded.
 const MAX_MESSAGE: usize = 4 << 20;
 
+/// No start line with its headers is longer. A head is read anew with every chunk until it is
+/// complete, so a small limit also keeps an endless one cheap.
+const MAX_HEAD: usize = 16 << 10;
+
 /// What a direction of a connection yields.
 #[derive(Debug)]
 pub(super) enum Part {
@@ -57,8 +61,7 @@ impl Half {
                 Ok(Step::Message(part)) => parts.push((origin, part)),
                 Ok(Step::Assembled(first, part)) => parts.push((first, part)),
                 Ok(Step::Nothing) => {}
-                Ok(Step::NeedsMore) if self.stream.bytes().len() <= MAX_MESSAGE => return parts,
-                Ok(Step::NeedsMore) => parts.push((origin, self.give_up("too long a message"))),
+                Ok(Step::NeedsMore) => return parts,
                 Err(why) => parts.push((origin, self.give_up(why))),
             }
         }
@@ -67,6 +70,9 @@ impl Half {
 
     /// The connection is closed: an HTTP body without a length is complete now.
     pub fn close(&mut self) -> Option<(Origin, Part)> {
+        if let Some((_, first, _)) = self.fragments.take() {
+            return Some((first, self.give_up("the connection ended inside a message")));
+        }
         let origin = self.stream.origin()?;
         match self.mode {
             Mode::Http => match self.http(true) {
@@ -92,7 +98,9 @@ impl Half {
             message.header("upgrade").is_some_and(|u| u.eq_ignore_ascii_case("websocket"));
         let available = self.stream.bytes().len() - length;
         let body = match body {
+            // Limits never count what happens to be buffered: chunk borders are no evidence.
             Body::Length(count) if count > MAX_MESSAGE => return Err("too long a body"),
+            Body::UntilClose if available > MAX_MESSAGE => return Err("too long a body"),
             Body::Length(count) if count <= available => count,
             Body::UntilClose if closed => available,
             _ => return Ok(Step::NeedsMore),
@@ -100,7 +108,8 @@ impl Half {
         let text = String::from_utf8_lossy(&self.stream.bytes()[length..length + body]);
         let message = HttpMessage { body: text.into_owned(), ..message };
         self.stream.consume(length + body);
-        if upgrade && (self.from == Party::Device || message.start == "101") {
+        // The firmware asks of an answer nothing but its 101 (facts/xiaozhi.md 3.2).
+        if message.start == "101" || (upgrade && self.from == Party::Device) {
             self.mode = Mode::WebSocket;
         }
         Ok(Step::Message(Part::Http(message)))
@@ -128,7 +137,8 @@ impl Half {
                 self.fragments = open;
                 return Ok(Step::Nothing);
             }
-            (opcode @ (1 | 2), _) => (opcode, origin, data),
+            (1 | 2, Some(_)) => return Err("a message inside an unfinished one"),
+            (opcode @ (1 | 2), None) => (opcode, origin, data),
             _ => return Err("an unknown WebSocket opcode"),
         };
         if data.len() > MAX_MESSAGE {
@@ -159,21 +169,24 @@ type Head = (usize, HttpMessage, Body);
 
 /// Start line and headers; `None` when they are not complete.
 fn parse_head(from: Party, bytes: &[u8]) -> Result<Option<Head>, &'static str> {
+    let head = &bytes[..bytes.len().min(MAX_HEAD)];
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let (parsed, start, headers) = match from {
         Party::Device => {
             let mut request = httparse::Request::new(&mut headers);
-            let parsed = request.parse(bytes).map_err(|_| "not an HTTP request")?;
+            let parsed = request.parse(head).map_err(|_| "not an HTTP request")?;
             let (method, path) = (request.method.unwrap_or(""), request.path.unwrap_or(""));
             (parsed, format!("{method} {path}"), request.headers)
         }
         Party::Bench => {
             let mut response = httparse::Response::new(&mut headers);
-            let parsed = response.parse(bytes).map_err(|_| "not an HTTP response")?;
+            let parsed = response.parse(head).map_err(|_| "not an HTTP response")?;
             (parsed, response.code.map_or(String::new(), |c| c.to_string()), response.headers)
         }
     };
-    let httparse::Status::Complete(length) = parsed else { return Ok(None) };
+    let httparse::Status::Complete(length) = parsed else {
+        return if bytes.len() > MAX_HEAD { Err("too long a head") } else { Ok(None) };
+    };
     let text = |h: &httparse::Header| {
         (h.name.to_ascii_lowercase(), String::from_utf8_lossy(h.value).trim().to_owned())
     };

@@ -44,11 +44,16 @@ impl WavReader {
             file.read_exact(&mut chunk).map_err(|_| wrong(torn))?;
             let size = u32::from_le_bytes([chunk[4], chunk[5], chunk[6], chunk[7]]);
             match (&chunk[0..4], fmt) {
-                (b"fmt ", _) => fmt = Some(read_fmt(&mut file, size).ok_or_else(|| {
-                    wrong(
-                        "unsupported sample format; convert it to 16, 24 or 32 bit PCM or float32",
-                    )
-                })?),
+                (b"fmt ", _) => {
+                    let unsupported =
+                        "unsupported sample format; convert it to 16, 24 or 32 bit PCM or float32";
+                    if !(16..=4096).contains(&size) {
+                        return Err(wrong(unsupported));
+                    }
+                    let mut bytes = vec![0u8; (size + size % 2) as usize];
+                    file.read_exact(&mut bytes).map_err(|_| wrong(torn))?;
+                    fmt = Some(parse_fmt(&bytes).ok_or_else(|| wrong(unsupported))?);
+                }
                 (b"data", Some((format, channels, rate))) => {
                     let data_offset = file.stream_position().map_err(JournalError::io(path))?;
                     let frame = u64::from(format.bytes()) * u64::from(channels);
@@ -97,12 +102,8 @@ impl WavReader {
     }
 }
 
-fn read_fmt(file: &mut impl Read, size: u32) -> Option<(SampleFormat, u16, u32)> {
-    if !(16..=4096).contains(&size) {
-        return None;
-    }
-    let mut fmt = vec![0u8; (size + size % 2) as usize];
-    file.read_exact(&mut fmt).ok()?;
+/// Format, channels and rate of a `fmt ` chunk of at least 16 bytes.
+fn parse_fmt(fmt: &[u8]) -> Option<(SampleFormat, u16, u32)> {
     let word = |i: usize| u16::from_le_bytes([fmt[i], fmt[i + 1]]);
     let tag = if word(0) == 0xfffe && fmt.len() >= 26 { word(24) } else { word(0) };
     let (channels, bits) = (word(2), word(14));
