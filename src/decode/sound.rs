@@ -59,6 +59,8 @@ pub enum Heard {
     Another(Tone),
     /// The tone was there before the play began.
     SecondSource(Tone),
+    /// The converter was at its limit: the level is not what it seems.
+    Clipped,
     /// Samples are missing in the window.
     Lost,
 }
@@ -120,6 +122,9 @@ fn find(clip: &Clip, stimulus: &Stimulus, lead: f64) -> (Window, Heard) {
         return (window, Heard::Lost);
     }
     let inside = clip.between(start + edge, start + seconds - edge);
+    if is_clipped(inside) {
+        return (window, Heard::Clipped);
+    }
     let tone = Tone::measure(inside, rate, stimulus.hz, MAX_DETUNING);
     let detuned = (tone.hz / stimulus.hz - 1.0).abs();
     let silence = clip.between(start - 0.3, start - 0.05);
@@ -135,6 +140,11 @@ fn find(clip: &Clip, stimulus: &Stimulus, lead: f64) -> (Window, Heard) {
         Some(other) => (window, Heard::Another(other)),
         None => (window, Heard::Nothing(tone)),
     }
+}
+
+/// Three equal samples in a row at full scale (facts/acoustics.md 3.2).
+fn is_clipped(samples: &[f64]) -> bool {
+    samples.windows(3).any(|w| w[0].abs() >= 0.999 && w[0] == w[1] && w[1] == w[2])
 }
 
 /// A tone that is in `inside`, at least 15 dB over the noise, and was not in `silence`.
@@ -201,4 +211,44 @@ pub fn check_ear(evidence: &dyn Evidence, story: &Story) -> Result<Vec<Check>, J
 pub fn ambient(evidence: &dyn Evidence, window: Window) -> Result<Option<f64>, JournalError> {
     let clip = evidence.samples(window)?;
     Ok(clip.whole.then(|| dbfs(crate::audio::level::power(&clip.samples))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::TAU;
+
+    const RATE: f64 = 24_000.0;
+    const SENT: Stimulus = Stimulus { hz: 1000.0, dbfs: -12.0, begins: 0.3, seconds: 0.9 };
+
+    /// A clip of 2.5 s in which `hz` sounds with `amplitude` from `begins` on for 0.9 s.
+    fn clip(hz: f64, amplitude: f64, begins: f64) -> Clip {
+        let sample = |n: usize| {
+            let t = n as f64 / RATE;
+            let on = t >= begins && t < begins + 0.9;
+            let faint = 1e-5 * (f64::from(n as u32 % 7) - 3.0);
+            faint + if on { amplitude * (TAU * hz * t).sin() } else { 0.0 }
+        };
+        let samples = (0..60_000).map(sample).map(|x: f64| x.clamp(-1.0, 1.0)).collect();
+        Clip { rate: RATE as u32, start: Moment::START, samples, whole: true }
+    }
+
+    /// Closed form: what each sound is.
+    #[test]
+    fn the_ear_tells_our_stimulus_from_others() {
+        let heard = |clip: &Clip| find(clip, &SENT, 0.4).1;
+        let Heard::Tone(tone) = heard(&clip(1000.05, 0.1, 0.6)) else { panic!("not heard") };
+        assert!((tone.dbfs() + 20.0).abs() < 0.01, "{}", tone.dbfs());
+        assert!(matches!(heard(&clip(1000.0, 0.0, 0.6)), Heard::Nothing(_)));
+        assert!(
+            matches!(heard(&clip(1500.0, 0.1, 0.6)), Heard::Another(t) if (t.hz - 1500.0).abs() < 1.0)
+        );
+        assert_eq!(heard(&clip(1000.0, 3.0, 0.6)), Heard::Clipped);
+        let mut steady = clip(1000.0, 0.1, 0.6);
+        let always = (0..60_000).map(|n| 0.1 * (TAU * 1000.0 * n as f64 / RATE).sin());
+        steady.samples = always.collect();
+        assert!(matches!(heard(&steady), Heard::SecondSource(_)));
+        let lost = Clip { whole: false, ..clip(1000.0, 0.1, 0.6) };
+        assert_eq!(heard(&lost), Heard::Lost);
+    }
 }

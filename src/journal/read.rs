@@ -40,7 +40,7 @@ impl Recording {
                 for record in &mut lines {
                     let record = record?;
                     index.note(&record);
-                    ended = matches!(record.entry, Entry::End { .. });
+                    ended = matches!(record.entry, Entry::End { records } if records == record.n);
                 }
                 if lines.torn {
                     missing.push(format!("records.jsonl is torn in line {}", lines.line));

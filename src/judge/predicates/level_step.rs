@@ -74,6 +74,10 @@ fn promise(a: &Hearing, b: &Hearing, expect: Expectation, case: &Case) -> Result
 /// Sounds that are not our stimulus.
 fn strange(plays: &[&Hearing]) -> Option<Finding> {
     plays.iter().find_map(|play| match play.heard {
+        Heard::Clipped => {
+            let reason = format!("{}: the ear was at full scale: lower the capture gain", play.path);
+            Some(Finding::silent(RUNG, reason))
+        }
         Heard::SecondSource(tone) => {
             let reason = format!(
                 "{}: {:.0} Hz sounded at {:.1} dBFS before the board was made to play: another source",
