@@ -212,3 +212,58 @@ fn the_matrix_never_lies() {
     lies.iter().take(20).for_each(|lie| println!("    {lie}"));
     assert_eq!(lies.len(), 0, "the matrix holds lies; see above");
 }
+
+/// The real loudspeaker signal, spoilt after the fact: what a board with that fault would emit.
+#[test]
+fn a_spoilt_signal_is_not_mistaken_for_a_good_one() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions/mqtt-healthy");
+    let check = |what: &str, spoil: &dyn Fn(&[f64]) -> Vec<f64>, outcome, name| {
+        let recording = import(&folder, &Options::default(), &shipped()).expect("imports");
+        let recording = recording.map_segments(|mut segment| {
+            segment.samples = spoil(&segment.samples);
+            segment
+        });
+        let verdict = evaluate(&recording, None).expect("can be judged").verdict;
+        let found = (verdict.outcome, verdict.claims[0].discrepancy);
+        assert_eq!(found, (outcome, name), "{what}: {:?}", verdict.claims[0].decisive());
+    };
+    use Discrepancy::{Agree, SilentSuccess, WrongLaw, WrongSource};
+    use Outcome::{Fail, Pass};
+    // Plays each of the four tones at another speed, from the same instant on.
+    let at_speed = |ratio: f64| {
+        move |samples: &[f64]| -> Vec<f64> {
+            let second = 24_000.0;
+            let starts = [5.5, 7.6, 9.7, 11.8].map(|t: f64| t * second);
+            let source = |n: f64| {
+                let start = starts.iter().rev().find(|s| n >= **s).copied().unwrap_or(0.0);
+                let at = if start > 0.0 { start + (n - start) * ratio } else { n };
+                let (k, part) = (at as usize, at.fract());
+                let next = samples.get(k + 1).copied().unwrap_or(0.0);
+                samples.get(k).map_or(0.0, |x| x * (1.0 - part) + next * part)
+            };
+            (0..samples.len()).map(|n| source(n as f64)).collect()
+        }
+    };
+    let scale = |gain: f64| move |s: &[f64]| s.iter().map(|x| x * gain).collect::<Vec<f64>>();
+    let hum = |s: &[f64]| {
+        let tone = |n: usize| 0.05 * (std::f64::consts::TAU * 1000.0 * n as f64 / 24_000.0).sin();
+        s.iter().enumerate().map(|(n, x)| x + tone(n)).collect::<Vec<f64>>()
+    };
+    let limited = |s: &[f64]| s.iter().map(|x| x.clamp(-0.045, 0.045)).collect::<Vec<f64>>();
+    check("as it is", &scale(1.0), Pass, Agree);
+    check("inverted", &scale(-1.0), Pass, Agree);
+    check("half as loud", &scale(0.5), Pass, Agree);
+    check("silence", &scale(0.0), Fail, SilentSuccess);
+    check("24 kHz sent, 22.05 played", &at_speed(0.9188), Fail, WrongSource);
+    check("22.05 kHz sent, 24 played", &at_speed(1.0884), Fail, WrongSource);
+    check("16 kHz sent, 24 played", &at_speed(1.5), Fail, WrongSource);
+    check("a semitone higher", &at_speed(1.0595), Outcome::Inconclusive, WrongSource);
+    check("a second board plays", &hum, Outcome::Inconclusive, WrongSource);
+    check("a limiter", &limited, Fail, WrongLaw);
+    check(
+        "cut off",
+        &|s| s[..s.len() / 2].to_vec(),
+        Outcome::Inconclusive,
+        Discrepancy::Inconclusive,
+    );
+}

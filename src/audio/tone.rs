@@ -18,6 +18,8 @@ pub struct Tone {
     pub hz: f64,
     /// Mean-square of the fitted sine.
     pub power: f64,
+    /// Mean-square in the main lobe around its frequency, noise included.
+    pub lobe: f64,
     /// One-sided noise density beside the tone, mean-square per hertz.
     pub noise_density: f64,
     /// Seconds of signal in the fit.
@@ -33,6 +35,7 @@ impl Tone {
         Tone {
             hz,
             power,
+            lobe: spectrum.lobe(hz),
             noise_density: spectrum.noise_density(expected_hz),
             seconds: samples.len() as f64 / rate,
         }
@@ -57,9 +60,10 @@ impl Tone {
         }
     }
 
-    /// Whether there is a tone and not just noise that looks like one.
+    /// Whether there is a tone, and not just noise or the leakage of another tone that looks like
+    /// one: the fit's rectangular window leaks, the spectrum's does not, so both must agree.
     pub fn is_present(&self) -> bool {
-        self.sigmas() >= PRESENT_SIGMAS
+        self.sigmas() >= PRESENT_SIGMAS && self.power <= 2.0 * self.lobe
     }
 
     /// Standard uncertainty of the level from noise, dB (Cramer-Rao bound, which the fit attains).
@@ -206,6 +210,15 @@ mod tests {
         }
         let spread = (errors.iter().map(|e| e * e).sum::<f64>() / errors.len() as f64).sqrt();
         assert!((spread / stated - 1.0).abs() < 0.3, "scatter {spread}, stated {stated}");
+    }
+
+    /// Closed form: another tone leaks into the fit, but is no tone there.
+    #[test]
+    fn leakage_is_no_tone() {
+        for hz in [500.0, 918.8, 1088.4, 1500.0, 3000.3] {
+            let tone = Tone::measure(&sine(0.5, hz, 0.7, 24000.0), 24000.0, 1000.0, 0.005);
+            assert!(!tone.is_present(), "{hz}: {} dBFS at {} Hz", tone.dbfs(), tone.hz);
+        }
     }
 
     #[test]

@@ -111,34 +111,55 @@ fn sent_packets<'a>(story: &'a Story, step: &Step) -> Vec<(u64, Moment, &'a [u8]
 
 /// Looks for the stimulus from `lead` seconds after the clip's start on.
 fn find(clip: &Clip, stimulus: &Stimulus, lead: f64) -> (Window, Heard) {
-    let rate = f64::from(clip.rate);
-    let seconds = stimulus.seconds;
-    let search = clip.between(lead, lead + seconds + MAX_DELAY);
-    let start = lead + tone::locate(search, rate, stimulus.hz, seconds);
-    let edge = (0.1 * seconds).clamp(0.03, 0.15);
-    let at = |s: f64| clip.start + Duration::from_secs_f64(s.max(0.0));
-    let window = Window { from: at(start + edge), until: at(start + seconds - edge) };
-    if !clip.whole {
-        return (window, Heard::Lost);
+    let place = Place::of(clip, stimulus.hz, stimulus.seconds, lead);
+    let heard = if !clip.whole {
+        Heard::Lost
+    } else if is_clipped(place.inside) {
+        Heard::Clipped
+    } else {
+        let (tone, contrast) = place.measure(stimulus.hz);
+        let ours = tone.is_present() && (tone.hz / stimulus.hz - 1.0).abs() <= MAX_DETUNING;
+        match ours {
+            true if contrast < MIN_CONTRAST_DB => Heard::SecondSource(tone),
+            true => Heard::Tone(tone),
+            false => another(clip, stimulus, lead).map_or(Heard::Nothing(tone), Heard::Another),
+        }
+    };
+    (place.window, heard)
+}
+
+/// Where in a clip a tone of some frequency most probably is.
+struct Place<'a> {
+    rate: f64,
+    window: Window,
+    /// The tone without its edges.
+    inside: &'a [f64],
+    /// What came just before it.
+    before: &'a [f64],
+}
+
+impl<'a> Place<'a> {
+    fn of(clip: &'a Clip, hz: f64, seconds: f64, lead: f64) -> Self {
+        let rate = f64::from(clip.rate);
+        let search = clip.between(lead, lead + seconds + MAX_DELAY);
+        let start = lead + tone::locate(search, rate, hz, seconds);
+        let edge = (0.1 * seconds).clamp(0.03, 0.15);
+        let at = |s: f64| clip.start + Duration::from_secs_f64(s.max(0.0));
+        Place {
+            rate,
+            window: Window { from: at(start + edge), until: at(start + seconds - edge) },
+            inside: clip.between(start + edge, start + seconds - edge),
+            before: clip.between(start - 0.3, start - 0.05),
+        }
     }
-    let inside = clip.between(start + edge, start + seconds - edge);
-    if is_clipped(inside) {
-        return (window, Heard::Clipped);
-    }
-    let tone = Tone::measure(inside, rate, stimulus.hz, MAX_DETUNING);
-    let detuned = (tone.hz / stimulus.hz - 1.0).abs();
-    let silence = clip.between(start - 0.3, start - 0.05);
-    if tone.is_present() && detuned <= MAX_DETUNING {
-        let before = Tone::measure(silence, rate, stimulus.hz, MAX_DETUNING);
+
+    /// The tone, and how many dB it stands over what was at its frequency before; infinite when
+    /// there was nothing but noise.
+    fn measure(&self, hz: f64) -> (Tone, f64) {
+        let tone = Tone::measure(self.inside, self.rate, hz, MAX_DETUNING);
+        let before = Tone::measure(self.before, self.rate, hz, MAX_DETUNING);
         let contrast = decibels(tone.power / before.power);
-        return match before.is_present() && contrast < MIN_CONTRAST_DB {
-            true => (window, Heard::SecondSource(tone)),
-            false => (window, Heard::Tone(tone)),
-        };
-    }
-    match another(inside, silence, rate) {
-        Some(other) => (window, Heard::Another(other)),
-        None => (window, Heard::Nothing(tone)),
+        (tone, if before.is_present() { contrast } else { f64::INFINITY })
     }
 }
 
@@ -147,15 +168,15 @@ fn is_clipped(samples: &[f64]) -> bool {
     samples.windows(3).any(|w| w[0].abs() >= 0.999 && w[0] == w[1] && w[1] == w[2])
 }
 
-/// A tone that is in `inside`, at least 15 dB over the noise, and was not in `silence`.
-fn another(inside: &[f64], silence: &[f64], rate: f64) -> Option<Tone> {
-    let hz = Spectrum::of(inside, rate).peak_hz(200.0, 0.4 * rate);
-    let tone = Tone::measure(inside, rate, hz, MAX_DETUNING);
-    if !tone.is_present() || tone.snr13_db() < 15.0 {
-        return None;
-    }
-    let before = Tone::measure(silence, rate, hz, MAX_DETUNING);
-    (decibels(tone.power / before.power) >= MIN_CONTRAST_DB).then_some(tone)
+/// The strongest tone of another frequency, if it stands 15 dB over the noise and began with the
+/// play.
+fn another(clip: &Clip, stimulus: &Stimulus, lead: f64) -> Option<Tone> {
+    let rate = f64::from(clip.rate);
+    let whole = clip.between(lead, lead + stimulus.seconds + MAX_DELAY);
+    let hz = Spectrum::of(whole, rate).peak_hz(200.0, 0.4 * rate);
+    let (tone, contrast) = Place::of(clip, hz, stimulus.seconds, lead).measure(hz);
+    let clear = tone.is_present() && tone.snr13_db() >= 15.0 && contrast >= MIN_CONTRAST_DB;
+    clear.then_some(tone)
 }
 
 /// What the ear made of the bench's own beacon.
