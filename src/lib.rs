@@ -1,8 +1,8 @@
 //! earwitness compares what a voice board *says* with what physically *happened*.
 //!
 //! An MCP tool's text `"true"` proves that a callback returned, no more. For every action the
-//! bench collects evidence on five rungs (listed, accepted, executed, readback, physical), all of it
-//! from one journal with one clock, and names the first rung that is missing. *Silent is never
+//! bench collects evidence on five rungs (listed, accepted, executed, readback, physical), all of
+//! it from one journal with one clock, and names the first rung that is missing. *Silent is never
 //! proven*, *could not run is never pass*.
 //!
 //! # The map of the house

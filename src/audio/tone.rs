@@ -101,11 +101,10 @@ fn fit(samples: &[f64], rate: f64, start_hz: f64) -> (f64, f64) {
             }
             let (cos, sin) = (phasor.re, phasor.im);
             let row = [cos, sin, 1.0, (n as f64 - middle) * (b * cos - a * sin), x];
-            for i in 0..unknowns {
-                for j in i..4 {
-                    normal[i][j] += row[i] * row[j];
+            for (i, equation) in normal.iter_mut().enumerate().take(unknowns) {
+                for (cell, value) in equation.iter_mut().zip(row).skip(i) {
+                    *cell += row[i] * value;
                 }
-                normal[i][4] += row[i] * row[4];
             }
             phasor *= turn;
         }
@@ -125,9 +124,10 @@ fn fit(samples: &[f64], rate: f64, start_hz: f64) -> (f64, f64) {
 /// Solves the symmetric normal equations of the first `size` unknowns by elimination with
 /// pivoting; `None` when they are singular.
 fn solve(mut m: [[f64; 5]; 4], size: usize) -> Option<[f64; 4]> {
-    for i in 0..size {
-        for j in 0..i {
-            m[i][j] = m[j][i];
+    for i in 1..size {
+        let (above, below) = m.split_at_mut(i);
+        for (cell, mirrored) in below[0].iter_mut().zip(above) {
+            *cell = mirrored[i];
         }
     }
     for i in 0..size {

@@ -85,13 +85,21 @@ pub enum JournalError {
         source: io::Error,
     },
     /// The folder holds nothing that we know.
-    #[error("{path} is not a recording: it has no head.json; give a folder that holds one", path = path.display())]
+    #[error(
+        "{path} is not a recording: it has no head.json; \
+         give a folder that holds one",
+        path = path.display()
+    )]
     NotARecording {
         /// Which folder.
         path: PathBuf,
     },
     /// `head.json` is cut short or damaged.
-    #[error("{path}: the head of the recording is torn ({what}); nothing in it can be judged", path = path.display())]
+    #[error(
+        "{path}: the head of the recording is torn ({what}); \
+         nothing in it can be judged",
+        path = path.display()
+    )]
     TornHead {
         /// Which file.
         path: PathBuf,
@@ -99,7 +107,11 @@ pub enum JournalError {
         what: String,
     },
     /// A newer program wrote it.
-    #[error("{path}: format {found} is newer than this program understands ({FORMAT}); update earwitness", path = path.display())]
+    #[error(
+        "{path}: format {found} is newer than this program understands ({FORMAT}); \
+         update earwitness",
+        path = path.display()
+    )]
     TooNew {
         /// Which file.
         path: PathBuf,
@@ -107,7 +119,11 @@ pub enum JournalError {
         found: u32,
     },
     /// A line inside the journal is damaged (a torn last line is only incomplete).
-    #[error("{path}:{line}: this record is damaged ({what}); restore the file from its original", path = path.display())]
+    #[error(
+        "{path}:{line}: this record is damaged ({what}); \
+         restore the file from its original",
+        path = path.display()
+    )]
     Damaged {
         /// Which file.
         path: PathBuf,

@@ -27,7 +27,8 @@ static HEADER: LazyLock<Regex> =
 static UNFINISHED: LazyLock<Regex> = LazyLock::new(|| {
     compile(concat!(
         r"(?:[0-9a-f]{1,2}[:_-](?:[0-9a-f:_-]{0,14})?|\b[0-9a-f]{1,11}",
-        r#"|"[a-z_]{0,40}|"[a-z_]*(?:token|password|passwd|secret|psk)\\*"?\s*(?::\s*\\*"?[^"\\]*)?"#,
+        r#"|"[a-z_]{0,40}|"[a-z_]*(?:token|password|passwd|secret|psk)\\*"?"#,
+        r#"\s*(?::\s*\\*"?[^"\\]*)?"#,
         r"|\ba[a-z]{0,12}|\bauthorization:[^\r\n]*)\z"
     ))
 });
@@ -154,13 +155,15 @@ mod tests {
     const CLEAR: &str = concat!(
         "Device-Id: 24:6f:28:aa:bb:01\r\nAuthorization: Bearer bench-token\r\n\r\n",
         r#"{"mqtt":{"client_id":"G@@@24_6F_28_AA_BB_01@@@1","password":"hunter2","n":1},"#,
-        r#""websocket":{"token":"bench-token"},"mac":"24:6f:28:aa:bb:02","in":"{\"psk\":\"abc\"}"}"#,
+        r#""websocket":{"token":"bench-token"},"mac":"24:6f:28:aa:bb:02","#,
+        r#""in":"{\"psk\":\"abc\"}"}"#,
         "\nFound AP: x, BSSID: de:ad:be:ef:00:11, RSSI: -52 246f28aabb01\r\n",
     );
     const HIDDEN: &str = concat!(
         "Device-Id: 24:6f:28:xx:xx:x1\r\nAuthorization: Bearer xxxxxxxxxxx\r\n\r\n",
         r#"{"mqtt":{"client_id":"G@@@24_6F_28_xx_xx_x1@@@1","password":"xxxxxxx","n":1},"#,
-        r#""websocket":{"token":"xxxxxxxxxxx"},"mac":"24:6f:28:xx:xx:x2","in":"{\"psk\":\"xxx\"}"}"#,
+        r#""websocket":{"token":"xxxxxxxxxxx"},"mac":"24:6f:28:xx:xx:x2","#,
+        r#""in":"{\"psk\":\"xxx\"}"}"#,
         "\nFound AP: x, BSSID: de:ad:be:xx:xx:x3, RSSI: -52 246f28xxxxx1\r\n",
     );
 

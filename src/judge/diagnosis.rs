@@ -1,80 +1,76 @@
-//! Where to look next: the cheapest probe first, by broken rung and pattern.
+//! Where to look next: the cheapest probe first, by pattern and by what was heard.
 
 use super::{Discrepancy, Finding};
 use crate::scenario::Rung;
 
+/// Places to look, nearest first.
+type Places = &'static [&'static str];
+
+const SILENT_BOARD: Places = &[
+    "loudspeaker connected, 3.5 to 9 ohm",
+    "amplifier awake: SD_MODE above 1.4 V, or PA enable active",
+    "scope DIN and BCLK while it plays; codec registers over I2C",
+];
+const STUCK_LEVEL: Places = &[
+    "codec volume register: was the I2C write acknowledged?",
+    "another volume in the path: mixer, amplifier gain pin, button or knob",
+    "a limiter or AGC in the amplifier that holds the level",
+];
+const WRONG_SIZE: Places = &[
+    "the codec of this board and the rig's `law`",
+    "clipping or compression: repeat at a lower level",
+    "microphone gain control (AGC) off",
+];
+const WRONG_SIGN: Places =
+    &["order of the steps in the scenario", "codec volume register: inverted scale"];
+const WRONG_SOUND: Places = &[
+    "sample rate of the codec against the rate announced in hello",
+    "other sound sources near the ear",
+];
+const DEAF_EAR: Places =
+    &["mute switch and plug of the microphone", "capture volume", "the bench's loudspeaker"];
+const NO_ANSWER: Places = &[
+    "console: is the main loop alive (heartbeat every 10 s)?",
+    "a slow tool in front of this call in the same queue",
+    "Wi-Fi power save adds up to 1 s outside a conversation",
+];
+const BAD_ANSWER: Places =
+    &["the raw reply in records.jsonl", "arguments of the call against the tool's schema"];
+const NOT_LISTED: Places = &["`MCP: Add tool` lines at boot", "is this the build that was meant?"];
+const OLD_VALUE: Places =
+    &["the value in flash after a reboot", "another writer: buttons, knobs, second client"];
+const RESET: Places = &[
+    "reset reason and last console lines",
+    "supply: brown-out under load",
+    "backtrace with the ELF",
+];
+const NO_RESET: Places = &["console after `User requested reboot`", "main loop alive?"];
+const NO_TRACE: Places =
+    &["was the call queued and dropped: main loop alive?", "console log level"];
+const UNCERTAIN: Places = &[
+    "more repeats, a longer tone or less noise",
+    "a beacon of the bench's own loudspeaker before and after",
+];
+const RECORDS: Places = &["records.jsonl at the cited records"];
+
 /// The next places to look after the finding that decided.
-pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Vec<&'static str> {
+pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
     let sounds = finding.measurements.iter().any(|m| m.name == "level_step");
-    match (discrepancy, finding.rung) {
-        (Discrepancy::SilentSuccess, Rung::Physical) if sounds => vec![
-            "codec volume register: was the I2C write acknowledged?",
-            "another volume in the path: mixer, amplifier gain pin, button or knob",
-            "a limiter or AGC in the amplifier that holds the level",
-        ],
-        (Discrepancy::SilentSuccess, Rung::Physical) => vec![
-            "loudspeaker connected, 3.5 to 9 ohm",
-            "amplifier awake: SD_MODE above 1.4 V, or PA enable active",
-            "scope DIN and BCLK while it plays; codec registers over I2C",
-        ],
-        (Discrepancy::WrongMagnitude | Discrepancy::WrongLaw, _) => vec![
-            "the codec of this board and the rig's `law`",
-            "clipping or compression: repeat at a lower level",
-            "microphone gain control (AGC) off",
-        ],
-        (Discrepancy::WrongDirection, _) => {
-            vec!["order of the steps in the scenario", "codec volume register: inverted scale"]
-        }
-        (Discrepancy::WrongSource, _) => vec![
-            "sample rate of the codec against the rate announced in hello",
-            "other sound sources near the ear",
-        ],
-        (Discrepancy::RigBlind, _) => {
-            vec![
-                "mute switch and plug of the microphone",
-                "capture volume",
-                "the bench's loudspeaker",
-            ]
-        }
-        (Discrepancy::NoReply | Discrepancy::Late, _) => vec![
-            "console: is the main loop alive (heartbeat every 10 s)?",
-            "a slow tool in front of this call in the same queue",
-            "Wi-Fi power save adds up to 1 s outside a conversation",
-        ],
-        (Discrepancy::MalformedReply | Discrepancy::PhantomEffect, _) => {
-            vec![
-                "the raw reply in records.jsonl",
-                "arguments of the call against the tool's schema",
-            ]
-        }
-        (Discrepancy::NotListed, _) => {
-            vec!["`MCP: Add tool` lines at boot", "is this the build that was meant?"]
-        }
-        (Discrepancy::StaleReadback, _) => {
-            vec![
-                "the value in flash after a reboot",
-                "another writer: buttons, knobs, second client",
-            ]
-        }
-        (Discrepancy::UnexpectedReset | Discrepancy::BootLoop, _) => {
-            vec![
-                "reset reason and last console lines",
-                "supply: brown-out under load",
-                "backtrace with the ELF",
-            ]
-        }
-        (Discrepancy::NoReboot, _) => {
-            vec!["console after `User requested reboot`", "main loop alive?"]
-        }
-        (Discrepancy::SilentSuccess, Rung::Executed) => {
-            vec!["was the call queued and dropped: main loop alive?", "console log level"]
-        }
-        (Discrepancy::Inconclusive, Rung::Physical) => {
-            vec![
-                "more repeats, a longer tone or less noise",
-                "a beacon of the bench's own loudspeaker",
-            ]
-        }
-        _ => vec!["records.jsonl at the cited records"],
+    match discrepancy {
+        Discrepancy::SilentSuccess if finding.rung != Rung::Physical => NO_TRACE,
+        Discrepancy::SilentSuccess if sounds => STUCK_LEVEL,
+        Discrepancy::SilentSuccess => SILENT_BOARD,
+        Discrepancy::WrongMagnitude | Discrepancy::WrongLaw => WRONG_SIZE,
+        Discrepancy::WrongDirection => WRONG_SIGN,
+        Discrepancy::WrongSource => WRONG_SOUND,
+        Discrepancy::RigBlind => DEAF_EAR,
+        Discrepancy::NoReply | Discrepancy::Late => NO_ANSWER,
+        Discrepancy::MalformedReply | Discrepancy::PhantomEffect => BAD_ANSWER,
+        Discrepancy::NotListed => NOT_LISTED,
+        Discrepancy::StaleReadback => OLD_VALUE,
+        Discrepancy::UnexpectedReset | Discrepancy::BootLoop => RESET,
+        Discrepancy::NoReboot => NO_RESET,
+        Discrepancy::Inconclusive if finding.rung == Rung::Physical => UNCERTAIN,
+        Discrepancy::Inconclusive | Discrepancy::Agree => RECORDS,
     }
 }

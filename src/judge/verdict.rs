@@ -221,7 +221,7 @@ pub struct ClaimVerdict {
     /// One finding per demand, lowest rung first.
     pub findings: Vec<Finding>,
     /// Where to look next, nearest first.
-    pub next: Vec<&'static str>,
+    pub next: &'static [&'static str],
 }
 
 impl ClaimVerdict {
@@ -244,7 +244,7 @@ impl ClaimVerdict {
             outcome,
             first_broken: broken.map(|f| f.rung),
             discrepancy: phantom(discrepancy, &findings),
-            next: broken.map_or(Vec::new(), |f| diagnosis::next(f, discrepancy)),
+            next: broken.map_or(&[], |f| diagnosis::next(f, discrepancy)),
             findings,
         }
     }

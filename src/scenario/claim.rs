@@ -388,7 +388,8 @@ mod tests {
         let listed = "requires = \"listed\"\nlisted = { tool = \"t\" }\n";
         check(
             &format!(
-                "{listed}executed = [\n  {{ step = \"s\", log = \"l\" }},\n  {{ step = \"s\", lag = \"l\" }},\n]\n"
+                "{listed}executed = [\n  {{ step = \"s\", log = \"l\" }},\n  \
+                 {{ step = \"s\", lag = \"l\" }},\n]\n"
             ),
             "9:17",
             "did you mean `log`?",

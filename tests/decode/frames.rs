@@ -21,7 +21,8 @@ fn frame(first: u8, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
 
 fn upgraded(version: &str) -> Vec<Observation> {
     let request = format!(
-        "GET /xiaozhi/v1/ HTTP/1.1\r\nDevice-Id: 24:6f:28:aa:bb:cc\r\n{version}Upgrade: websocket\r\n\r\n"
+        "GET /xiaozhi/v1/ HTTP/1.1\r\nDevice-Id: 24:6f:28:aa:bb:cc\r\n{version}\
+         Upgrade: websocket\r\n\r\n"
     );
     let response = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n";
     vec![

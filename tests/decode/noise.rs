@@ -7,7 +7,11 @@ use earwitness::journal::{Entry, Observation, Party, Record};
 
 const MIB: usize = 1 << 20;
 const SIDES: [Party; 2] = [Party::Device, Party::Bench];
-const HELLO: &str = r#"{"type":"hello","transport":"udp","session_id":"s-9","udp":{"server":"192.168.50.1","port":8884,"key":"000102030405060708090a0b0c0d0e0f","nonce":"01000000000000010000000000000000"}}"#;
+const HELLO: &str = concat!(
+    r#"{"type":"hello","transport":"udp","session_id":"s-9","#,
+    r#""udp":{"server":"192.168.50.1","port":8884,"#,
+    r#""key":"000102030405060708090a0b0c0d0e0f","nonce":"01000000000000010000000000000000"}}"#,
+);
 
 /// SplitMix64: the same noise on every machine.
 struct Noise(u64);

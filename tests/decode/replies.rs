@@ -185,7 +185,8 @@ fn replies_that_belong_elsewhere_are_kept_apart() {
             ),
             reply("7", "a"),
         ],
-        "7 CALL <- malformed {\"type\":\"mcp\",\"payload\":{\"id\":7,\"error\":{\"message\":\"a\"b\"}}} <- text a\nmalformed 1\n",
+        "7 CALL <- malformed {\"type\":\"mcp\",\"payload\":{\"id\":7,\"error\":\
+         {\"message\":\"a\"b\"}}} <- text a\nmalformed 1\n",
     );
     check(
         "malformed, with nobody's id",

@@ -75,13 +75,17 @@ fn promise(a: &Hearing, b: &Hearing, expect: Expectation, case: &Case) -> Result
 fn strange(plays: &[&Hearing]) -> Option<Finding> {
     plays.iter().find_map(|play| match play.heard {
         Heard::Clipped => {
-            let reason = format!("{}: the ear was at full scale: lower the capture gain", play.path);
+            let reason =
+                format!("{}: the ear was at full scale: lower the capture gain", play.path);
             Some(Finding::silent(RUNG, reason))
         }
         Heard::SecondSource(tone) => {
             let reason = format!(
-                "{}: {:.0} Hz sounded at {:.1} dBFS before the board was made to play: another source",
-                play.path, tone.hz, tone.dbfs()
+                "{}: {:.0} Hz sounded at {:.1} dBFS before the board was made to play: \
+                 another source",
+                play.path,
+                tone.hz,
+                tone.dbfs()
             );
             let mut finding = Finding::silent(RUNG, reason);
             finding.discrepancy = Some(Discrepancy::WrongSource);
@@ -91,7 +95,8 @@ fn strange(plays: &[&Hearing]) -> Option<Finding> {
             let ratio = tone.hz / play.stimulus.hz;
             let known = WRONG_RATES.iter().find(|r| (ratio / **r - 1.0).abs() < 0.005);
             let sent = format!(
-                "{}: {:.0} Hz were sent and {:.1} Hz heard", play.path, play.stimulus.hz, tone.hz
+                "{}: {:.0} Hz were sent and {:.1} Hz heard",
+                play.path, play.stimulus.hz, tone.hz
             );
             Some(match known {
                 Some(_) => Finding::refuted(
