@@ -57,7 +57,7 @@
 //!   place, where the call is made.
 //! * The pure core is the crate without its `cli` feature; it needs no system library.
 //! * Two repeats scatter too much by chance to overrule the measured noise: the scatter of the
-//!   repeats replaces the stated uncertainty only when it is three times as large.
+//!   repeats replaces the stated uncertainty only when it is four times as large.
 
 pub mod app;
 pub mod audio;

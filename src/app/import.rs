@@ -22,6 +22,7 @@ pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::
     let options = Options { scenario, law: arguments.law, room: arguments.room.clone() };
     let mut exit = Exit::Passed;
     for folder in &arguments.folders {
+        tracing::info!(folder = %folder.display(), "importing");
         let recording = match import::import(folder, &options, &shipped()) {
             Ok(recording) => recording,
             Err(error) => {

@@ -66,8 +66,15 @@ fn judge_folder(
     folder: &Path,
     scenario: Option<&NamedText>,
 ) -> Result<(Box<dyn Evidence>, Judgement), Refusal> {
+    tracing::info!(folder = %folder.display(), "judging");
     let evidence = open(folder, scenario)?;
     let judgement = evaluate(evidence.as_ref(), scenario)?;
+    for claim in &judgement.verdict.claims {
+        for finding in &claim.findings {
+            let (rung, status) = (finding.rung.to_string(), finding.status);
+            tracing::debug!(claim = claim.id, rung, ?status, "{}", finding.reason);
+        }
+    }
     Ok((evidence, judgement))
 }
 

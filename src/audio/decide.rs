@@ -44,7 +44,7 @@ pub fn is_surely_absent(expected_dbfs: f64, floor_dbfs: f64, ceiling_dbfs: f64) 
 }
 
 /// The mean of repeated values and its expanded uncertainty (k = 2). Each value brings its own
-/// standard uncertainty; the scatter of the values counts instead when it is three times what
+/// standard uncertainty; the scatter of the values counts instead when it is four times what
 /// those explain (two values scatter too much by chance for less to mean anything); `sigma_b` is
 /// common to all and does not shrink.
 pub fn combine(values: &[(f64, f64)], sigma_b: f64) -> Option<Measured> {
@@ -61,7 +61,7 @@ pub fn combine(values: &[(f64, f64)], sigma_b: f64) -> Option<Measured> {
             (squares / (n - 1.0) / n).sqrt()
         }
     };
-    let explained = scatter <= 3.0 * stated;
+    let explained = scatter <= 4.0 * stated;
     let sigma = if explained { stated } else { scatter }.hypot(sigma_b);
     Some(Measured { value, plus_minus: 2.0 * sigma })
 }

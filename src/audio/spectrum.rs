@@ -21,8 +21,6 @@ pub struct Spectrum {
     pub bin_hz: f64,
     /// Bins (of this, maybe zero-padded, transform) to either side that hold a whole tone.
     lobe_bins: usize,
-    /// Zero-padding factor: every power appears this many times too often in a sum over bins.
-    padding: f64,
 }
 
 /// `w[n]` of the 4-term Blackman-Harris window (-92 dB), periodic form of length `n_total`.
@@ -56,7 +54,6 @@ impl Spectrum {
             power: buffer[..size / 2].iter().map(|x| x.norm_sqr() * scale).collect(),
             bin_hz: rate / size as f64,
             lobe_bins: (LOBE * padding).ceil() as usize,
-            padding,
         }
     }
 
@@ -99,20 +96,10 @@ impl Spectrum {
         let offset = if bend < 0.0 { (0.5 * (a - c) / bend).clamp(-0.5, 0.5) } else { 0.0 };
         (peak as f64 + offset) * self.bin_hz
     }
-
-    /// Mean-square over all bins; equals the samples' mean-square for stationary signals.
-    pub fn total(&self) -> f64 {
-        self.power.iter().sum::<f64>()
-    }
-
-    /// Factor by which zero-padding refined the bins.
-    pub fn padding(&self) -> f64 {
-        self.padding
-    }
 }
 
 /// The median, taking the lower of two middle values; 0 for no values.
-pub fn median(values: &mut [f64]) -> f64 {
+fn median(values: &mut [f64]) -> f64 {
     let middle = values.len().saturating_sub(1) / 2;
     if values.is_empty() {
         return 0.0;

@@ -85,40 +85,55 @@ impl Tone {
 
 /// Four-parameter fit `a cos + b sin + c` with the frequency free; returns (hz, mean-square).
 fn fit(samples: &[f64], rate: f64, start_hz: f64) -> (f64, f64) {
-    let middle = (samples.len() as f64 - 1.0) / 2.0;
-    let mut omega = TAU * start_hz / rate;
-    let limit = omega;
+    let start = TAU * start_hz / rate;
+    let mut omega = start;
     let (mut a, mut b) = (0.0, 0.0);
     // One pass with the frequency held gives the amplitudes that the frequency step needs.
     for pass in 0..8 {
         let unknowns = if pass == 0 { 3 } else { 4 };
-        let mut normal = [[0.0; 5]; 4];
-        let turn = Complex::from_polar(1.0, omega);
-        let mut phasor = Complex::from_polar(1.0, -omega * middle);
-        for (n, &x) in samples.iter().enumerate() {
-            if n % 1024 == 0 {
-                phasor = Complex::from_polar(1.0, omega * (n as f64 - middle));
-            }
-            let (cos, sin) = (phasor.re, phasor.im);
-            let row = [cos, sin, 1.0, (n as f64 - middle) * (b * cos - a * sin), x];
-            for (i, equation) in normal.iter_mut().enumerate().take(unknowns) {
-                for (cell, value) in equation.iter_mut().zip(row).skip(i) {
-                    *cell += row[i] * value;
-                }
-            }
-            phasor *= turn;
-        }
-        let Some(solution) = solve(normal, unknowns) else { break };
+        let Some(solution) = solve(normal_equations(samples, omega, a, b), unknowns) else { break };
         (a, b) = (solution[0], solution[1]);
         if pass > 0 {
             let step = solution[3].clamp(-TAU * 2.0 / rate, TAU * 2.0 / rate);
-            omega = (omega + step).clamp(limit * 0.5, limit * 1.5);
-            if step.abs() < 1e-12 {
+            omega = (omega + step).clamp(start * 0.5, start * 1.5);
+            // A few microhertz: far below what moves the amplitude.
+            if step.abs() < 1e-9 {
                 break;
             }
         }
     }
     (omega * rate / TAU, (a * a + b * b) / 2.0)
+}
+
+/// Upper triangle and right side of the normal equations for `cos`, `sin`, 1 and the derivative
+/// by the frequency, at the amplitudes `a` and `b`; time counts from the middle.
+fn normal_equations(samples: &[f64], omega: f64, a: f64, b: f64) -> [[f64; 5]; 4] {
+    let middle = (samples.len() as f64 - 1.0) / 2.0;
+    let mut m = [[0.0; 5]; 4];
+    let turn = Complex::from_polar(1.0, omega);
+    let mut phasor = Complex::new(0.0, 0.0);
+    for (n, &x) in samples.iter().enumerate() {
+        let t = n as f64 - middle;
+        // The recurrence is exact to 1e-13 over this many steps.
+        phasor = if n % 1024 == 0 { Complex::from_polar(1.0, omega * t) } else { phasor * turn };
+        let (cos, sin) = (phasor.re, phasor.im);
+        let d = t * (b * cos - a * sin);
+        m[0][0] += cos * cos;
+        m[0][1] += cos * sin;
+        m[0][2] += cos;
+        m[0][3] += cos * d;
+        m[0][4] += cos * x;
+        m[1][1] += sin * sin;
+        m[1][2] += sin;
+        m[1][3] += sin * d;
+        m[1][4] += sin * x;
+        m[2][3] += d;
+        m[2][4] += x;
+        m[3][3] += d * d;
+        m[3][4] += d * x;
+    }
+    m[2][2] = samples.len() as f64;
+    m
 }
 
 /// Solves the symmetric normal equations of the first `size` unknowns by elimination with

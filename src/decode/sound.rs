@@ -6,7 +6,7 @@
 
 use super::fact::{Beacon, What};
 use super::story::{Step, Story};
-use crate::audio::level::{dbfs, decibels};
+use crate::audio::level::{decibels, mean_square};
 use crate::audio::opus;
 use crate::audio::spectrum::Spectrum;
 use crate::audio::stimulus::Stimulus;
@@ -193,6 +193,12 @@ pub struct Check {
 }
 
 impl Check {
+    /// The noise would not let anybody hear the beacon, so nothing follows from not hearing it.
+    pub fn is_drowned(&self) -> bool {
+        let should_be = |tone: Tone| Tone { power: mean_square(self.beacon.level_dbfs), ..tone };
+        self.tone.is_some_and(|tone| should_be(tone).sigmas() < 2.0 * tone::PRESENT_SIGMAS)
+    }
+
     /// The beacon was there, at its frequency and within 6 dB of its level.
     pub fn is_heard(&self) -> bool {
         self.tone.is_some_and(|tone| {
@@ -223,15 +229,6 @@ pub fn check_ear(evidence: &dyn Evidence, story: &Story) -> Result<Vec<Check>, J
         })
     };
     story.beacons().map(check).collect()
-}
-
-/// Level in dBFS (AES17) of what the ear delivered in a window; `None` when samples are missing.
-///
-/// # Errors
-/// When samples can't be read.
-pub fn ambient(evidence: &dyn Evidence, window: Window) -> Result<Option<f64>, JournalError> {
-    let clip = evidence.samples(window)?;
-    Ok(clip.whole.then(|| dbfs(crate::audio::level::power(&clip.samples))))
 }
 
 #[cfg(test)]

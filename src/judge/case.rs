@@ -1,6 +1,6 @@
 //! A session laid out for the predicates: its story, what the ear heard, and whether it hears.
 
-use super::{Coverage, Ear, Terms};
+use super::{Coverage, Ear, Identity, Terms};
 use crate::audio::law::Law;
 use crate::decode::sound::{self, Check, Heard, Hearing};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
@@ -84,6 +84,11 @@ impl<'a> Case<'a> {
             let at = deaf.beacon.from;
             return match deaf.tone {
                 None => EarState::Unproven(format!("samples are missing at the beacon, {at}")),
+                Some(tone) if deaf.is_drowned() => EarState::Unproven(format!(
+                    "noise of {:.1} dBFS (third octave) drowns the beacon of {:.1} dBFS at {at}",
+                    tone.floor_dbfs(),
+                    deaf.beacon.level_dbfs
+                )),
                 Some(tone) => EarState::Blind(format!(
                     "the beacon at {at} was not heard: at most {:.1} dBFS, expected {:.1} dBFS",
                     tone.ceiling_dbfs(),
@@ -173,27 +178,31 @@ impl<'a> Case<'a> {
         same_boot.then_some((volume.min(100) as u32, before.record))
     }
 
-    /// Version and ELF prefix of the running firmware.
-    pub fn firmware(&self) -> Option<String> {
-        let mut version = None;
-        let mut sha: Option<String> = None;
+    /// Board name, firmware version and ELF hash, as the config request or the console tell them.
+    pub fn identity(&self) -> Identity {
+        let mut identity = Identity::default();
         for fact in &self.story.facts {
             match &fact.what {
                 What::Http(request) if request.start.starts_with("POST") => {
                     let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
                     let text = |path| body.pointer(path).and_then(Value::as_str).map(str::to_owned);
-                    version = text("/application/version").or(version);
-                    sha = text("/application/elf_sha256").or(sha);
+                    identity.board = text("/board/name").or(identity.board);
+                    identity.firmware = text("/application/version").or(identity.firmware);
+                    identity.elf_sha256 = text("/application/elf_sha256").or(identity.elf_sha256);
                 }
                 What::Uart(line) => match &line.means {
-                    Meaning::AppVersion(v) => version = version.or_else(|| Some(v.clone())),
-                    _ => continue,
+                    Meaning::AppVersion(version) => {
+                        identity.firmware.get_or_insert(version.clone());
+                    }
+                    Meaning::Board { sku, .. } => {
+                        identity.board.get_or_insert(sku.clone());
+                    }
+                    _ => {}
                 },
-                _ => continue,
+                _ => {}
             }
         }
-        let sha = sha.filter(|s| s.len() >= 9).map(|s| format!(" ({})", &s[..9]));
-        version.map(|v| format!("{v}{}", sha.unwrap_or_default()))
+        identity
     }
 
     /// Replies to `tools/list` as one list: names, and whether it is complete.

@@ -6,7 +6,7 @@ mod predicates;
 mod verdict;
 
 pub use verdict::{
-    ClaimVerdict, Coverage, Discrepancy, Finding, Measurement, Outcome, Status, Verdict,
+    ClaimVerdict, Coverage, Discrepancy, Finding, Identity, Measurement, Outcome, Status, Verdict,
 };
 
 use crate::audio::law::Law;
@@ -58,7 +58,7 @@ pub fn judge(
         session,
         controls: case.controls(),
         coverage: case.coverage(scenario),
-        firmware: case.firmware(),
+        identity: case.identity(),
         seconds: case.story.until.as_secs_f64(),
         incomplete: Vec::new(),
     };

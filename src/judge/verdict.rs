@@ -286,6 +286,17 @@ pub struct Coverage {
     pub not_exercised: Vec<String>,
 }
 
+/// Who a board says it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// Board name of the build.
+    pub board: Option<String>,
+    /// Firmware version.
+    pub firmware: Option<String>,
+    /// SHA-256 of the running ELF.
+    pub elf_sha256: Option<String>,
+}
+
 /// The verdict on a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
@@ -299,8 +310,8 @@ pub struct Verdict {
     pub controls: String,
     /// What was exercised.
     pub coverage: Coverage,
-    /// Firmware version and ELF hash prefix as the console or the config request tell them.
-    pub firmware: Option<String>,
+    /// Who the board says it is.
+    pub identity: Identity,
     /// Length of the session in seconds.
     pub seconds: f64,
     /// Why the recording is not whole; empty when it is.

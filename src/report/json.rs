@@ -27,7 +27,7 @@ fn session(judged: &Judged) -> Value {
         "rig": { "name": head.rig.name, "ear": judged.ear },
         "profile": head.profile.name,
         "scenario": { "name": judged.scenario, "sha256": judged.scenario_sha256 },
-        "firmware": verdict.firmware,
+        "device": verdict.identity,
         "seconds": verdict.seconds,
         "outcome": verdict.outcome,
         "exit_code": exit_code(verdict.outcome),

@@ -83,8 +83,11 @@ fn headline(judged: &Judged, style: Style) -> String {
     };
     let (label, ear) = (judged.label, judged.ear);
     let mut line = format!("{word}{told}  {label}  {}  {origin} ({ear})", judged.scenario);
-    if let Some(firmware) = &verdict.firmware {
+    if let Some(firmware) = &verdict.identity.firmware {
         let _ = write!(line, "  fw {firmware}");
+    }
+    if let Some(sha) = verdict.identity.elf_sha256.as_ref().and_then(|sha| sha.get(..9)) {
+        let _ = write!(line, " ({sha})");
     }
     let _ = write!(line, "  {:.1} s", verdict.seconds);
     if matches!(verdict.outcome, Outcome::Error | Outcome::Inconclusive) {

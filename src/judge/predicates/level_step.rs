@@ -7,6 +7,7 @@ use crate::judge::case::{Case, EarState};
 use crate::judge::{Discrepancy, Ear, Finding, Measurement};
 use crate::scenario::{Expectation, Rung};
 use crate::time::Measured;
+use std::time::Duration;
 
 const RUNG: Rung = Rung::Physical;
 
@@ -131,7 +132,9 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
         );
         return Some(Finding::silent(RUNG, why));
     };
-    let state = case.state_at(play.window.from);
+    // Where nothing was heard the window means little; the packets tell when the board played.
+    let amid = Duration::from_secs_f64(play.stimulus.begins + play.stimulus.seconds / 2.0);
+    let state = case.state_at(play.sent + amid);
     if let Some(other) = state.filter(|state| *state != "speaking") {
         let why = format!(
             "{}: the board was in `{other}`, where it drops what is sent to it; nothing was asked",
