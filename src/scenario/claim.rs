@@ -332,6 +332,14 @@ fn physical(
                 "board-law" => Expectation::BoardLaw,
                 _ => Expectation::Decibels(parse(file, &expect, units::decibels)?),
             };
+            // No change at all is a fair expectation, but not one that hides in a tolerance.
+            if let Expectation::Decibels(db) = expect
+                && db != 0.0
+                && db.abs() <= tolerance_db
+            {
+                let what = "a board that does nothing would pass: the tolerance is too wide";
+                return Err(FileError::at(file, t.span(), what));
+            }
             Ok(Demand::LevelStep { from, to, expect, tolerance_db })
         }
         PhysicalFile { boot: Some(boot), level_step: None, expect: None, tolerance: None } => {
@@ -400,6 +408,9 @@ mod tests {
             "needs a unit",
         );
         check(&format!("{listed}physical = {{ }}\n"), "7:12", "level_step");
+        let step =
+            "level_step = { from = \"a\", to = \"b\" }, expect = \"3dB\", tolerance = \"4dB\"";
+        check(&format!("{listed}physical = {{ {step} }}\n"), "7:81", "would pass");
         check(&format!("{listed}[[claim]]\nid = \"a\"\n{listed}"), "8:6", "a second claim");
         check(
             &format!("{listed}readback = {{ step = \"s\", path = \"p\" }}\n"),

@@ -43,7 +43,7 @@ pub(super) fn finding(
     }
     let mut promises = Vec::new();
     for (a, b) in before.iter().zip(&after) {
-        match promise(a, b, expect, case) {
+        match promise(a, b, expect, tolerance_db, case) {
             Ok(promise) => promises.push(promise),
             Err(why) => return Finding::silent(RUNG, why).citing(records),
         }
@@ -54,7 +54,13 @@ pub(super) fn finding(
     finding.citing(records)
 }
 
-fn promise(a: &Hearing, b: &Hearing, expect: Expectation, case: &Case) -> Result<Promise, String> {
+fn promise(
+    a: &Hearing,
+    b: &Hearing,
+    expect: Expectation,
+    tolerance_db: f64,
+    case: &Case,
+) -> Result<Promise, String> {
     let volumes = case.volume_asked(a.sent).zip(case.volume_asked(b.sent));
     let volumes = volumes.map(|((from, _), (to, _))| (from, to));
     if let Expectation::Decibels(step_db) = expect {
@@ -69,6 +75,12 @@ fn promise(a: &Hearing, b: &Hearing, expect: Expectation, case: &Case) -> Result
     let step_db = law.step_db(from, to).ok_or_else(|| {
         format!("volume {from} to {to}: a step from or to silence is not a number of dB")
     })?;
+    if step_db.abs() <= tolerance_db {
+        return Err(format!(
+            "volume {from} to {to} is worth {step_db:+.2} dB: with a tolerance of {tolerance_db} dB \
+             a board that does nothing would pass"
+        ));
+    }
     Ok(Promise { step_db, law: Some(law), volumes: Some((from, to)) })
 }
 
