@@ -77,7 +77,7 @@ fn promise(
     })?;
     if step_db.abs() <= tolerance_db {
         return Err(format!(
-            "volume {from} to {to} is worth {step_db:+.2} dB: with a tolerance of {tolerance_db} dB \
+            "volume {from} to {to} is worth {step_db:+.2} dB: within {tolerance_db} dB of that \
              a board that does nothing would pass"
         ));
     }
