@@ -167,7 +167,25 @@ fn what_was_not_asked_is_not_judged() {
     };
     let (to, from) = ("listening -> speaking", "speaking -> listening");
     check("mqtt-dead-amp", "never in `speaking`", &replace(console, to, from));
+    check("mqtt-healthy", "heard while in another state", &replace(console, to, from));
     check("mqtt-healthy", "no packets", &remove(|e| is(e, "udp", "tx")));
+    let third = |events: &mut Events| {
+        let at = |phase| events.iter().find(|e| e["phase"] == phase).unwrap()["t"].as_f64();
+        let (from, until) = (at("tone-3").unwrap(), at("volume-4").unwrap());
+        let during = |e: &Value| (from..until).contains(&e["t"].as_f64().unwrap());
+        events.retain(|e| !(is(e, "udp", "tx") && during(e)));
+    };
+    check("mqtt-healthy", "one tone was not sent", &third);
+    let again = |events: &mut Events| {
+        let set = |e: &&Value| is(e, "mqtt", "tx") && bytes(e).contains("set_volume\",\"arguments");
+        let mut call = events.iter().find(set).unwrap().clone();
+        let status = |e: &&Value| is(e, "mqtt", "tx") && bytes(e).contains("\"id\":7,");
+        call["t"] = (events.iter().find(status).unwrap()["t"].as_f64().unwrap() - 1e-4).into();
+        let renumbered = STANDARD.encode(bytes(&call).replace("\"id\":3,", "\"id\":93,"));
+        call["b64"] = renumbered.into();
+        events.push(call);
+    };
+    check("mqtt-healthy", "another call before the reading", &again);
     let set = |e: &Value| is(e, "mqtt", "tx") && bytes(e).contains("set_volume\",\"arguments");
     check("mqtt-healthy", "no set_volume", &remove(set));
     let renamed = |events: &mut Events| {

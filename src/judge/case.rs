@@ -4,7 +4,7 @@ use super::{Coverage, Ear, Identity, Terms};
 use crate::audio::law::Law;
 use crate::decode::sound::{self, Check, Heard, Hearing};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
-use crate::decode::{Exchange, Story, What, tell};
+use crate::decode::{Exchange, Step, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
 use crate::scenario::{Demand, Rung, Scenario};
 use crate::time::Moment;
@@ -54,10 +54,9 @@ impl<'a> Case<'a> {
         Ok(Case { terms, story, hearings, checks })
     }
 
-    /// The hearings of the instances of these steps, in order of the ids.
-    pub fn heard(&self, ids: &[String]) -> Vec<&Hearing> {
-        let paths = ids.iter().flat_map(|id| self.story.instances(id)).map(|step| &step.path);
-        paths.filter_map(|path| self.hearings.iter().find(|h| h.path == *path)).collect()
+    /// What was heard in a step instance; `None` when no tone was sent in it.
+    pub fn heard(&self, step: &Step) -> Option<&Hearing> {
+        self.hearings.iter().find(|h| h.path == step.path && step.window.contains(h.sent))
     }
 
     pub fn ear(&self) -> EarState {

@@ -7,6 +7,8 @@ use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
 use crate::scenario::Rung;
 use crate::time::Moment;
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> Finding {
@@ -17,7 +19,10 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
     };
     let (mut records, mut seen) = (Vec::new(), String::new());
     for call in calls {
-        let log = &filled_in(log, call);
+        let log = &match filled_in(log, call) {
+            Ok(log) => log,
+            Err(why) => return Finding::silent(rung, why).citing([call.record]),
+        };
         let until = ends(call, within, case);
         let after = lines(case).filter(|(f, _)| f.at >= call.at && f.at < until);
         match after.clone().find(|(_, line)| says(line, log)) {
@@ -30,12 +35,18 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
 }
 
 /// The text with `{name}` replaced by the call's argument of that name.
-fn filled_in(text: &str, call: &Exchange) -> String {
-    let arguments = call.request.arguments.as_object();
-    arguments.into_iter().flatten().fold(text.to_owned(), |text, (name, value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        text.replace(&format!("{{{name}}}"), &value)
-    })
+fn filled_in(text: &str, call: &Exchange) -> Result<String, String> {
+    static NAME: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\{([A-Za-z_]\w*)\}").expect("a fixed pattern"));
+    let mut missing = None;
+    let filled = NAME.replace_all(text, |found: &Captures| {
+        let value = call.request.arguments.get(&found[1]);
+        if value.is_none() {
+            missing = Some(format!("the call has no argument `{}` for \"{text}\"", &found[1]));
+        }
+        value.map_or_else(String::new, |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+    });
+    missing.map_or_else(|| Ok(filled.into_owned()), Err)
 }
 
 /// A trace counts until the same tool is called again: it could be the next call's.

@@ -2,6 +2,7 @@
 
 use crate::audio::decide::{self, Decision};
 use crate::audio::law::Law;
+use crate::decode::Step;
 use crate::decode::sound::{Heard, Hearing};
 use crate::judge::case::{Case, EarState};
 use crate::judge::{Discrepancy, Ear, Finding, Measurement};
@@ -28,12 +29,11 @@ pub(super) fn finding(
     tolerance_db: f64,
     case: &Case,
 ) -> Finding {
-    let (before, after) = (case.heard(from), case.heard(to));
-    let steps = || format!("{} to {}", from.join("+"), to.join("+"));
-    if before.is_empty() || before.len() != after.len() {
-        let what = format!("{}: {} and {} tones were sent", steps(), before.len(), after.len());
-        return Finding::silent(RUNG, format!("{what}; they must pair"));
-    }
+    let pairs = match pairs(from, to, case) {
+        Ok(pairs) => pairs,
+        Err(why) => return Finding::silent(RUNG, why),
+    };
+    let (before, after): (Vec<&Hearing>, Vec<&Hearing>) = pairs.into_iter().unzip();
     let plays: Vec<&Hearing> = before.iter().chain(&after).copied().collect();
     let records = plays.iter().map(|h| h.record).collect::<Vec<_>>();
     match case.ear() {
@@ -49,9 +49,38 @@ pub(super) fn finding(
         }
     }
     let finding = strange(&plays)
+        .or_else(|| unable(&plays, case))
         .or_else(|| absent(&plays, case))
         .unwrap_or_else(|| step(&before, &after, &promises, tolerance_db, case));
     finding.citing(records)
+}
+
+/// The plays of `from` with those of `to`: the steps as they are written, their instances in
+/// order. Nothing is left out: what was not heard is a reason not to judge.
+fn pairs<'a>(
+    from: &[String],
+    to: &[String],
+    case: &'a Case,
+) -> Result<Vec<(&'a Hearing, &'a Hearing)>, String> {
+    let mut pairs = Vec::new();
+    for (low, high) in from.iter().zip(to) {
+        let instances = |id| case.story.instances(id).collect::<Vec<_>>();
+        let (lows, highs) = (instances(low), instances(high));
+        if lows.is_empty() || lows.len() != highs.len() {
+            let counts = format!("{} and {} times", lows.len(), highs.len());
+            return Err(format!("`{low}` and `{high}` were played {counts}: they must pair"));
+        }
+        for (a, b) in lows.into_iter().zip(highs) {
+            if a.record == b.record {
+                return Err(format!("{} is compared with itself", a.path));
+            }
+            let heard = |step: &Step| {
+                case.heard(step).ok_or_else(|| format!("{}: no tone was sent", step.path))
+            };
+            pairs.push((heard(a)?, heard(b)?));
+        }
+    }
+    Ok(pairs)
 }
 
 fn promise(
@@ -127,6 +156,25 @@ fn strange(plays: &[&Hearing]) -> Option<Finding> {
     })
 }
 
+/// What the board was doing in the middle of what it was sent; the window of a hearing means
+/// little where nothing was heard, the packets tell when it should have played.
+fn state<'a>(play: &Hearing, case: &'a Case) -> Option<&'a str> {
+    let amid = Duration::from_secs_f64(play.stimulus.begins + play.stimulus.seconds / 2.0);
+    case.state_at(play.sent + amid)
+}
+
+/// A board that was in no state to play: nothing was asked of it, and what was heard was not it.
+fn unable(plays: &[&Hearing], case: &Case) -> Option<Finding> {
+    plays.iter().find_map(|play| {
+        let other = state(play, case).filter(|state| *state != "speaking")?;
+        let why = format!(
+            "{}: the board was in `{other}`, where it drops what is sent to it; nothing was asked",
+            play.path
+        );
+        Some(Finding::silent(RUNG, why))
+    })
+}
+
 /// Tones that are missing: refuted when they are missing for sure, silent otherwise. The smallest
 /// of all expected tones must stand clear of the noise, so that a quiet one is not missed just
 /// because a loud one would have been heard.
@@ -144,16 +192,6 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
         );
         return Some(Finding::silent(RUNG, why));
     };
-    // Where nothing was heard the window means little; the packets tell when the board played.
-    let amid = Duration::from_secs_f64(play.stimulus.begins + play.stimulus.seconds / 2.0);
-    let state = case.state_at(play.sent + amid);
-    if let Some(other) = state.filter(|state| *state != "speaking") {
-        let why = format!(
-            "{}: the board was in `{other}`, where it drops what is sent to it; nothing was asked",
-            play.path
-        );
-        return Some(Finding::silent(RUNG, why));
-    }
     let smallest = expected.into_iter().fold(f64::INFINITY, f64::min);
     let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
     if !decide::is_surely_absent(smallest, floor, ceiling) {
@@ -170,7 +208,7 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
         true => format!("at most {ceiling:.1} dBFS"),
         false => "exact silence".into(),
     };
-    let state = state.map_or(String::new(), |state| format!(", board in `{state}`"));
+    let state = state(play, case).map_or(String::new(), |state| format!(", board in `{state}`"));
     let reason = format!(
         "{}: {hz:.0} Hz: {found}; expected {smallest:.1} dBFS ({} packets sent{state})",
         play.path, play.packets

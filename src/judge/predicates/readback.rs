@@ -29,12 +29,16 @@ pub(super) fn finding(
     };
     let (wanted, of_boot, mut records) = match value {
         ReadBack::Equals(wanted) => (wanted.clone(), None, Vec::new()),
-        ReadBack::AsAsked(other) => match asked(other, path, case) {
+        ReadBack::AsAsked(other) => match asked(other, path, &readings, case) {
             Ok((wanted, record)) => (wanted, None, vec![record]),
             Err(finding) => return finding,
         },
         ReadBack::SameAs(other) => match read(other, path, false, within, case) {
             Ok(mut before) => match before.pop() {
+                Some(last) if readings.iter().any(|r| r.records[0] <= last.records[0]) => {
+                    let why = format!("`{step}` was read before `{other}`, or is the same reading");
+                    return Finding::silent(Rung::Readback, why).citing(last.records);
+                }
                 Some(last) => (last.value, Some(last.boot), last.records.to_vec()),
                 None => return Finding::silent(Rung::Readback, format!("`{other}` read nothing")),
             },
@@ -59,16 +63,35 @@ pub(super) fn finding(
     Finding { weak, ..finding.citing(records) }
 }
 
-/// What the last call of a step asked for, by the last part of `path`.
-fn asked(step: &str, path: &str, case: &Case) -> Result<(Value, u64), Finding> {
+/// What the last call of a step asked for, by the last part of `path`. Every reading must have been
+/// asked for after it and before the next call of that tool: else it tells of another moment.
+fn asked(
+    step: &str,
+    path: &str,
+    readings: &[Reading],
+    case: &Case,
+) -> Result<(Value, u64), Finding> {
     let calls = calls(Rung::Readback, step, case)?;
-    let name = path.rsplit('.').next().unwrap_or(path);
     let last = calls[calls.len() - 1];
-    let value = last.request.arguments.get(name).cloned();
-    value.map(|v| (v, last.record)).ok_or_else(|| {
-        let why = format!("the call in `{step}` has no argument `{name}`");
-        Finding::silent(Rung::Readback, why).citing([last.record])
-    })
+    let silent = |why| Err(Finding::silent(Rung::Readback, why).citing([last.record]));
+    for reading in readings {
+        let status = reading.records[0];
+        let exchanges = case.story.mcp.exchanges.iter();
+        let mut same_tool = exchanges.filter(|x| x.request.tool == last.request.tool);
+        if status < last.record {
+            return silent(format!("{path} was asked for before the call in `{step}`"));
+        }
+        if same_tool.any(|x| x.record > last.record && x.record < status) {
+            return silent(format!(
+                "another call came between the one in `{step}` and the reading"
+            ));
+        }
+    }
+    let name = path.rsplit('.').next().unwrap_or(path);
+    match last.request.arguments.get(name) {
+        Some(value) => Ok((value.clone(), last.record)),
+        None => silent(format!("the call in `{step}` has no argument `{name}`")),
+    }
 }
 
 /// The value at `path` in the status answers of a step, one per call; with `poll` only of the
