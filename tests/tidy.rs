@@ -17,15 +17,21 @@ use std::path::{Path, PathBuf};
 /// nothing else from `time`; `scenario` and `judge` take the board laws and the decision rule from
 /// `audio`, so that conductor and judge decide alike; `report` names rungs, which are `scenario`'s
 /// words; `rig` parses the profile that a rig file names and, for imports, gives a room its sound.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("time", &[]),
     ("audio", &["time"]),
     ("journal", &["time"]),
     ("decode", &["journal", "time", "audio"]),
-    ("scenario", &["decode", "journal", "time", "audio::decide", "audio::law"]),
+    ("backend", &["decode", "journal", "time"]),
+    ("board", &["time", "audio"]),
+    (
+        "scenario",
+        &["backend", "decode", "journal", "time", "audio::decide", "audio::law", "audio::opus"],
+    ),
     ("judge", &["scenario", "decode", "journal", "time", "audio"]),
     ("report", &["judge", "decode", "audio", "journal", "time", "scenario"]),
     ("rig", &["journal", "time", "audio"]),
+    ("rig::sim", &["journal", "time", "audio", "board"]),
     ("rig::plan", &["journal", "time", "audio", "scenario"]),
 ];
 

@@ -63,7 +63,7 @@ impl Decoder {
                 let origin = Origin { record: record.n, at: record.at };
                 self.tell(origin, None, What::Step { path: path.clone(), edge: *edge });
             }
-            Entry::End { .. } => {}
+            Entry::Did { .. } | Entry::Decided { .. } | Entry::End { .. } => {}
         }
         std::mem::take(&mut self.facts)
     }

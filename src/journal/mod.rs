@@ -14,7 +14,7 @@ mod wav;
 pub use head::{FORMAT, Head, NamedText, Origin};
 pub use memory::{MemoryRecording, SampleFormat, Segment};
 pub use read::Recording;
-pub use record::{Blob, Edge, Entry, Observation, Party, Record, Service};
+pub use record::{Blob, Command, Edge, Entry, Observation, Party, Record, Service};
 pub use redact::{Redactor, redact_mqtt_connect};
 pub use wav::{WavReader, write_wav};
 

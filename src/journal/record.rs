@@ -28,6 +28,16 @@ pub enum Entry {
         /// What arrived.
         what: Observation,
     },
+    /// The bench meant to do something; what came of it follows as an observation.
+    Did {
+        /// What it meant to do.
+        command: Command,
+    },
+    /// The conductor chose a way that the scenario leaves open.
+    Decided {
+        /// What was chosen and why, in one sentence.
+        what: String,
+    },
     /// A step of the scenario began or ended.
     Step {
         /// The step instance, `loud` or `loud#2`.
@@ -119,6 +129,46 @@ pub enum Observation {
         first: SampleIndex,
         /// Number of samples.
         count: u64,
+    },
+}
+
+/// What the bench wants of the world. A command never blocks: what came of it is observed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Bytes for an HTTP or WebSocket connection.
+    Send {
+        /// Number of the connection.
+        link: u32,
+        /// The bytes.
+        bytes: Blob,
+    },
+    /// One whole MQTT control packet.
+    Mqtt {
+        /// Number of the connection.
+        link: u32,
+        /// Fixed header, variable header and payload.
+        packet: Blob,
+    },
+    /// One UDP audio datagram, encrypted, for the address from which the device last spoke.
+    Datagram {
+        /// Header and payload.
+        bytes: Blob,
+    },
+    /// The end of a TCP connection, after what was sent on it.
+    Close {
+        /// Number of the connection.
+        link: u32,
+    },
+    /// A press of one of the board's buttons.
+    Press {
+        /// Its name, `boot`.
+        button: String,
+    },
+    /// A beacon of one second from the bench's own loudspeaker, at the level that the rig states.
+    Beacon {
+        /// Its frequency in hertz.
+        hz: f64,
     },
 }
 
