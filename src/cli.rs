@@ -34,13 +34,14 @@ pub enum Verb {
 /// Arguments of `judge`.
 #[derive(Debug, Args)]
 pub struct JudgeArguments {
-    /// Recordings, folders that hold some, or foreign sessions.
+    /// Recordings, foreign sessions, or folders that hold some at any depth.
     #[arg(required = true, value_name = "FOLDER")]
     pub folders: Vec<PathBuf>,
     /// Judge by another scenario than the one in the recording.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
-    /// Also write the report as JSON.
+    /// Also write the report as JSON; `-` writes it to standard output and the screens to
+    /// standard error.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// No screens, only the exit code and errors.

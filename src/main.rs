@@ -1,9 +1,9 @@
 //! Arguments in, exit code out; the only file that prints.
 
 use clap::Parser as _;
-use earwitness::app::{self, Exit};
+use earwitness::app::{self, Exit, Streams};
 use earwitness::cli::Cli;
-use std::io::{BufWriter, ErrorKind, IsTerminal as _, Write as _};
+use std::io::{BufWriter, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -11,25 +11,18 @@ fn main() -> ExitCode {
     let filter = EnvFilter::try_from_env("EARWITNESS_LOG").unwrap_or_else(|_| "warn".into());
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    let log = log.log_internal_errors(false);
     log.with_writer(std::io::stderr).init();
     let cli = Cli::parse();
     // A panic is a bug of ours, not a verdict on a device.
     let exit = std::panic::catch_unwind(|| {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        app::run(&cli, &mut out).and_then(|exit| out.flush().map(|()| exit))
+        app::run(&cli, Streams::new(&mut out, &mut std::io::stderr()))
     });
-    let exit = match exit {
-        Ok(Ok(exit)) => exit,
-        // The reader of our output went away; there is nobody left to tell.
-        Ok(Err(error)) if error.kind() == ErrorKind::BrokenPipe => Exit::CouldNotJudge,
-        Ok(Err(error)) => {
-            eprintln!("earwitness: standard output: {error}");
-            Exit::CouldNotJudge
-        }
-        Err(_) => {
-            eprintln!("earwitness: internal error, please report it with the lines above");
-            Exit::Internal
-        }
-    };
+    let exit = exit.unwrap_or_else(|_| {
+        let told = "earwitness: internal error, please report it with the lines above\n";
+        let _ = std::io::stderr().write_all(told.as_bytes());
+        Exit::Internal
+    });
     ExitCode::from(exit.code())
 }

@@ -45,14 +45,85 @@ fn import(arguments: &[&str], home: &Path) -> PathBuf {
 
 #[test]
 fn the_exit_code_says_how_it_ended() {
-    check(&["judge", &session("mqtt-healthy")], 0, &["PASS  mqtt-healthy"]);
-    check(&["judge", &session("mqtt-dead-amp")], 1, &["FAIL  silent_success  mqtt-dead-amp"]);
+    let [healthy, dead] = ["mqtt-healthy", "mqtt-dead-amp"].map(session);
+    check(&["judge", &healthy], 0, &[&format!("PASS  {healthy}  ")]);
+    check(&["judge", &dead], 1, &[&format!("FAIL  silent_success  {dead}  ")]);
     let all = sessions().display().to_string();
-    check(&["judge", &all], 1, &["FAIL  silent_success  mqtt-stuck-volume", "PASS  ws-healthy"]);
+    let [stuck, ws] = ["mqtt-stuck-volume", "ws-healthy"].map(session);
+    let says = [&*format!("FAIL  silent_success  {stuck}"), &*format!("PASS  {ws}")];
+    check(&["judge", &all], 1, &says);
     check(&["judge", &session("mqtt-healthy"), "--quiet"], 0, &[]);
     check(&["judge", "/nowhere/at/all"], 2, &["INVALID", "/nowhere/at/all is no folder"]);
     check(&["judge"], 2, &["Usage"]);
     check(&["judge", &session("mqtt-healthy"), "/nowhere"], 2, &["PASS", "INVALID"]);
+}
+
+#[test]
+fn nothing_below_a_folder_is_overlooked() {
+    let home = TempDir::new().expect("a folder");
+    let top = home.path().display().to_string();
+    let good = import(&[&session("mqtt-reboot-nosub")], &home.path().join("1/2/3/4/5/6"));
+    check(&["judge", &top], 0, &[&format!("PASS  {}  ", good.display())]);
+    let text = check(&["judge", &top, &good.display().to_string(), &format!("{top}/.")], 0, &[]);
+    assert_eq!(text.matches("PASS").count(), 1, "each session once:\n{text}");
+    let failing = import(&[&session("mqtt-dead-amp")], &good.join("below/a/recording"));
+    check(&["judge", &top], 1, &[&format!("FAIL  silent_success  {}  ", failing.display())]);
+
+    for mark in
+        ["head.json", "records.jsonl", "events.jsonl", "meta.json", "speaker.wav", "mic-002.wav"]
+    {
+        let home = TempDir::new().expect("a folder");
+        let rest = home.path().join("of/a/session");
+        fs::create_dir_all(&rest).expect("a folder");
+        fs::write(rest.join(mark), "").expect("written");
+        let (top, rest) = (home.path().display().to_string(), rest.display().to_string());
+        let text = check(&["judge", &session("ws-healthy"), &top], 3, &["PASS", &rest]);
+        assert!(text.contains(&format!("NO VERDICT  {rest}  exit 3")), "{mark}:\n{text}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_looked_into_is_an_error() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let home = TempDir::new().expect("a folder");
+    let top = home.path().display().to_string();
+    import(&[&session("mqtt-reboot-nosub")], home.path());
+    // A link is said not to be followed, and a circle is not walked.
+    symlink(home.path(), home.path().join("circle")).expect("a link");
+    check(&["judge", &top], 0, &["circle: a symbolic link"]);
+    let locked = home.path().join("locked");
+    fs::create_dir(&locked).expect("a folder");
+    let mode = |mode| fs::set_permissions(&locked, fs::Permissions::from_mode(mode));
+    mode(0).expect("its permissions change");
+    // Root reads everything.
+    if fs::read_dir(&locked).is_err() {
+        check(&["judge", &top], 3, &["locked can't be looked into"]);
+    }
+    mode(0o700).expect("its permissions change");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_hides_no_failure() {
+    let check = |name: &str, rest: &[&str], code| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let output = Command::new(env!("CARGO_BIN_EXE_earwitness"))
+            .args([&["judge", &session(name)], rest].concat())
+            .stdout(full)
+            .output()
+            .expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{name} {rest:?}: {errors}");
+        assert!(errors.contains("standard output: "), "{errors}");
+    };
+    let home = TempDir::new().expect("a folder");
+    let file = home.path().join("run.json");
+    check("mqtt-dead-amp", &[], 1);
+    check("mqtt-reboot-nosub", &["--json", &file.display().to_string()], 3);
+    let run = fs::read_to_string(&file).expect("the report is written before the screens");
+    assert!(run.contains("mqtt-reboot-nosub"), "{run}");
+    check("mqtt-reboot-nosub", &["--json", "-"], 3);
 }
 
 #[test]
@@ -111,21 +182,91 @@ fn bad_input_is_refused_with_place_and_remedy() {
     check(&["judge", &folder.display().to_string()], 3, &["format 9 is newer"]);
 }
 
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("nothing but JSON")
+}
+
 #[test]
 fn the_report_is_json_too() {
     let home = TempDir::new().expect("a folder");
     let file = home.path().join("run.json");
-    check(&["judge", &session("mqtt-healthy"), "--json", &file.display().to_string()], 0, &[]);
-    let run: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&file).expect("run.json")).expect("JSON");
+    let file = file.display().to_string();
+    let healthy = session("mqtt-healthy");
+    check(&["judge", &healthy, "--json", &file], 0, &["PASS"]);
+    let run = json(&fs::read_to_string(&file).expect("run.json"));
     let session = &run["sessions"][0];
     assert_eq!(run["schema_version"], 1);
-    assert_eq!(session["origin"], "imported");
-    assert_eq!(session["outcome"], "pass");
+    for (field, value) in [
+        ("path", healthy.as_str()),
+        ("origin", "imported"),
+        ("outcome", "pass"),
+        ("discrepancy", "agree"),
+        ("law", "no_audio_codec"),
+    ] {
+        assert_eq!(session[field], value, "{field}");
+    }
+    assert_eq!(session["rig"]["name"], "imported");
+    assert_eq!(session["coverage"]["physical"][0], "self.audio_speaker.set_volume");
     let claim = &session["claims"][0];
     let step =
         &claim["findings"].as_array().expect("findings").last().expect("one")["measurements"][0];
     assert_eq!(step["name"], "level_step");
     assert!((step["value"].as_f64().expect("a number") - 7.044).abs() < 0.05);
-    assert!(!claim["findings"][0]["records"].as_array().expect("records").is_empty());
+    let cited = claim["findings"][0]["records"][0].to_string();
+    let at = session["cited_records_ns"][&cited].as_u64().expect("the record's time");
+    assert!(0 < at && at < session["ends_ns"].as_u64().expect("the session's end"));
+
+    // What was not judged is in the report too, and an older report doesn't stay.
+    let scenario = home.path().join("bad.toml");
+    fs::write(&scenario, "version = 2").expect("written");
+    let scenario = scenario.display().to_string();
+    check(&["judge", &healthy, "--json", &file, "--scenario", &scenario], 2, &["INVALID"]);
+    let run = json(&fs::read_to_string(&file).expect("run.json"));
+    assert_eq!((&run["exit_code"], &run["refused"][0]["path"]), (&2.into(), &scenario.into()));
+    assert!(run["sessions"].as_array().expect("sessions").is_empty());
+}
+
+#[test]
+fn the_report_may_have_standard_output_to_itself() {
+    let home = TempDir::new().expect("a folder");
+    fs::write(home.path().join("meta.json"), "{}").expect("written");
+    let broken = home.path().display().to_string();
+    let [dead, ws] = ["mqtt-dead-amp", "ws-healthy"].map(session);
+    let says = ["FAIL  silent_success", "PASS", "NO VERDICT"];
+    let run = json(&check(&["judge", &dead, &ws, &broken, "--json", "-"], 1, &says));
+    assert_eq!(run["exit_code"], 1);
+    assert_eq!(run["sessions"].as_array().expect("sessions").len(), 2);
+    let tool = "self.audio_speaker.set_volume";
+    let coverage = &run["sessions"][0]["coverage"];
+    assert_eq!(
+        (&coverage["refuted"][0], &coverage["physical"]),
+        (&tool.into(), &serde_json::json!([]))
+    );
+    assert_eq!(run["refused"][0]["path"], broken);
+    assert_eq!(run["refused"][0]["exit_code"], 3);
+    // Errors belong to standard error.
+    assert_eq!(check(&["judge", &broken, "--quiet"], 3, &["NO VERDICT"]), "");
+    let nowhere = format!("{broken}/no/run.json");
+    let text = check(&["judge", &ws, "--json", &nowhere], 3, &["NO REPORT"]);
+    assert!(!text.contains("NO REPORT"), "{text}");
+}
+
+#[test]
+fn part_of_a_session_passes_nothing() {
+    let home = TempDir::new().expect("a folder");
+    let folder = import(&[&session("mqtt-healthy")], home.path());
+    let records = folder.join("records.jsonl");
+    let text = fs::read_to_string(&records).expect("records");
+    let torn = text.trim_end().rsplit_once('\n').expect("many lines").0;
+    fs::write(&records, format!("{torn}\n")).expect("written");
+    let folder = folder.display().to_string();
+    let text = check(&["judge", &folder], 3, &["NO VERDICT  incomplete", "no end record"]);
+    assert!(!text.contains(" ok"), "{text}");
+    let run = json(&check(&["judge", &folder, "--json", "-"], 3, &[]));
+    let session = &run["sessions"][0];
+    assert_eq!(
+        (&session["outcome"], &session["claims"][0]["outcome"]),
+        (&"error".into(), &"error".into())
+    );
+    assert_eq!(session["coverage"]["physical"], serde_json::json!([]));
 }

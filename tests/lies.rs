@@ -139,6 +139,19 @@ fn an_answer_must_be_the_answer() {
 }
 
 #[test]
+fn a_no_is_a_lie_only_when_the_effect_is_there() {
+    let text = "\"text\":\"true\"";
+    let no = replace(reply(6), text, "\"text\":\"false\"");
+    check("mqtt-healthy", "no, and it sounds", &no, Fail, PhantomEffect);
+    check("mqtt-dead-amp", "no, and nothing sounds", &no, Fail, Refused);
+    let unheard = |events: &mut Events| {
+        no(events);
+        events.retain(|e| !is(e, "udp", "tx"));
+    };
+    check("mqtt-healthy", "no, and nobody listened", &unheard, Fail, Refused);
+}
+
+#[test]
 fn a_trace_must_be_the_trace() {
     let check = |what, change: &dyn Fn(&mut Events), outcome, named| {
         check("mqtt-healthy", what, change, outcome, named);

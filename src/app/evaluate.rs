@@ -28,15 +28,31 @@ pub enum Refusal {
     /// There is nothing at the path.
     #[error("{} is no folder; give a recording or a recorded session", .0.display())]
     NoFolder(PathBuf),
+    /// There is no session in or below the folder.
+    #[error(
+        "{} is not a recording and holds none: no head.json and no events.jsonl in it or below",
+        .0.display()
+    )]
+    NoRecording(PathBuf),
+    /// A folder that can't be looked into may hold anything.
+    #[error("{} can't be looked into ({source}); check its permissions", path.display())]
+    Unreadable {
+        /// Which folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
 }
 
 impl Refusal {
-    /// How the program ends when nothing worse happens.
+    /// How the program ends when nothing worse happens: damaged evidence is the bench's trouble,
+    /// a wrong question the user's.
     pub fn exit(&self) -> Exit {
         match self {
-            Refusal::NoFolder(_) | Refusal::Import(_) => Exit::Invalid,
-            Refusal::Journal(JournalError::NotARecording { .. }) => Exit::Invalid,
-            Refusal::Journal(_) | Refusal::Head { .. } => Exit::CouldNotJudge,
+            Refusal::NoFolder(_) | Refusal::NoRecording(_) => Exit::Invalid,
+            Refusal::Import(ImportError::NoScenario { .. }) => Exit::Invalid,
+            Refusal::Import(_) | Refusal::Journal(_) => Exit::CouldNotJudge,
+            Refusal::Head { .. } | Refusal::Unreadable { .. } => Exit::CouldNotJudge,
         }
     }
 }
@@ -48,6 +64,8 @@ pub struct Judgement {
     pub scenario: Scenario,
     /// Its text.
     pub text: NamedText,
+    /// The bench.
+    pub rig: Plan,
     /// What was known of bench and board.
     pub terms: Terms,
     /// The verdict.
@@ -62,7 +80,9 @@ pub fn open(folder: &Path, scenario: Option<&NamedText>) -> Result<Box<dyn Evide
     if !folder.is_dir() {
         return Err(Refusal::NoFolder(folder.into()));
     }
-    if folder.join("events.jsonl").exists() && !folder.join("head.json").exists() {
+    let holds = |names: &[&str]| names.iter().any(|name| folder.join(name).exists());
+    let foreign = holds(&["events.jsonl", "meta.json", "speaker.wav"]);
+    if foreign && !holds(&["head.json", "records.jsonl"]) {
         let options = Options { scenario: scenario.cloned(), ..Options::default() };
         return Ok(Box::new(import::import(folder, &options, &shipped())?));
     }
@@ -81,18 +101,18 @@ pub fn evaluate(
     let text = scenario.unwrap_or(&head.scenario).clone();
     let in_head = |part| move |error| Refusal::Head { part, error };
     let scenario = Scenario::load(&text).map_err(in_head("scenario"))?;
-    let plan = Plan::load(&head.rig).map_err(in_head("rig"))?;
+    let rig = Plan::load(&head.rig).map_err(in_head("rig"))?;
     let terms = Terms {
-        ear: match plan.ear {
+        ear: match rig.ear {
             EarKind::Tap => Ear::Tap,
             EarKind::Microphone => Ear::Microphone,
         },
-        law: plan.law,
-        path_gain_db: plan.path_gain_db,
+        law: rig.law,
+        path_gain_db: rig.path_gain_db,
         profile: Profile::load(&head.profile).map_err(in_head("profile"))?,
     };
     let verdict = judge::judge(&scenario, &terms, evidence)?;
-    Ok(Judgement { scenario, text, terms, verdict })
+    Ok(Judgement { scenario, text, rig, terms, verdict })
 }
 
 /// The texts that come with the program.

@@ -1,22 +1,21 @@
 //! `earwitness import`: foreign sessions become recordings on disk.
 
-use super::Exit;
 use super::evaluate::shipped;
+use super::{Exit, Streams};
 use crate::cli::ImportArguments;
 use crate::journal::Evidence as _;
 use crate::rig::import::{self, Options};
 use crate::scenario::Scenario;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::Result<Exit> {
+pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
     let scenario = match arguments.scenario.as_deref().map(super::judge::read_scenario).transpose()
     {
         Ok(scenario) => scenario,
-        Err(why) => {
-            writeln!(out, "INVALID  {why}")?;
-            return Ok(Exit::Invalid);
+        Err((path, why)) => {
+            streams.complain(&format!("INVALID  {}: {why}\n", path.display()));
+            return Exit::Invalid;
         }
     };
     let options = Options { scenario, law: arguments.law, room: arguments.room.clone() };
@@ -26,7 +25,7 @@ pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::
         let recording = match import::import(folder, &options, &shipped()) {
             Ok(recording) => recording,
             Err(error) => {
-                writeln!(out, "INVALID  {error}")?;
+                streams.complain(&format!("INVALID  {error}\n"));
                 exit = exit.and(Exit::Invalid);
                 continue;
             }
@@ -36,14 +35,14 @@ pub(super) fn run(arguments: &ImportArguments, out: &mut dyn Write) -> std::io::
         let run = arguments.output_dir.join(&head.run_id);
         let target = next_attempt(&run.join("imported").join(scenario));
         match recording.save(&target) {
-            Ok(()) => writeln!(out, "{}", target.display())?,
+            Ok(()) => streams.result(&format!("{}\n", target.display())),
             Err(error) => {
-                writeln!(out, "NOT WRITTEN  {error}")?;
+                streams.complain(&format!("NOT WRITTEN  {error}\n"));
                 exit = exit.and(Exit::CouldNotJudge);
             }
         }
     }
-    Ok(exit)
+    exit
 }
 
 /// The first attempt number whose folder does not exist: attempts are never overwritten.

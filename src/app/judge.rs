@@ -1,128 +1,115 @@
 //! `earwitness judge`: a recording, or a foreign session on its way through memory, to a verdict.
 
-use super::Exit;
 use super::evaluate::{Judgement, Refusal, evaluate, open};
+use super::{Exit, Streams, find};
 use crate::cli::JudgeArguments;
-use crate::journal::{Evidence, NamedText};
-use crate::judge::Ear;
-use crate::report::{self, Judged, Style};
+use crate::journal::{Evidence, JournalError, NamedText};
+use crate::judge::{Ear, Verdict};
+use crate::report::{self, Judged, Refused, Style};
 use crate::scenario::Scenario;
+use crate::time::Moment;
 use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-pub(super) fn run(
-    arguments: &JudgeArguments,
-    style: Style,
-    out: &mut dyn Write,
-) -> std::io::Result<Exit> {
-    let scenario = match arguments.scenario.as_deref().map(read_scenario).transpose() {
-        Ok(scenario) => scenario,
-        Err(why) => {
-            writeln!(out, "INVALID  {why}")?;
-            return Ok(Exit::Invalid);
-        }
-    };
+pub(super) fn run(arguments: &JudgeArguments, style: Style, streams: &mut Streams) -> Exit {
+    let (mut judged, mut refused) = (Vec::new(), Vec::new());
     let mut exit = Exit::Passed;
-    let mut sessions = Vec::new();
-    for folder in arguments.folders.iter().flat_map(|f| recordings_in(f)) {
-        let label = label(&folder);
-        match judge_folder(&folder, scenario.as_ref()) {
-            Ok((evidence, judgement)) => {
-                let label = label.unwrap_or_else(|| evidence.head().run_id.clone());
-                exit = exit.and(judgement.verdict.outcome.into());
-                sessions.push((label, evidence, judgement));
-            }
-            Err(refusal) => {
-                let label = label.unwrap_or_else(|| folder.display().to_string());
-                exit = exit.and(refusal.exit());
-                let word = if refusal.exit() == Exit::Invalid { "INVALID" } else { "NO VERDICT" };
-                let code = refusal.exit().code();
-                writeln!(out, "{word}  {label}  exit {code}  the device was NOT judged")?;
-                writeln!(out, "  {refusal}\n")?;
+    match arguments.scenario.as_deref().map(read_scenario).transpose() {
+        Ok(scenario) => {
+            for (folder, found) in find::sessions(&arguments.folders) {
+                match found.and_then(|()| judge_folder(&folder, scenario.as_ref())) {
+                    Ok(session) => {
+                        exit = exit.and(session.verdict.outcome.into());
+                        judged.push(session);
+                    }
+                    Err(refusal) => {
+                        exit = exit.and(refusal.exit());
+                        refused.push(self::refused(&folder, &refusal, refusal.exit()));
+                    }
+                }
             }
         }
-    }
-    let judged: Vec<Judged> = sessions.iter().map(judged).collect();
-    if !arguments.quiet {
-        for session in &judged {
-            writeln!(out, "{}", report::screen(session, style))?;
+        Err((path, why)) => {
+            exit = Exit::Invalid;
+            refused.push(self::refused(path, &why, exit));
         }
     }
+    let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
+    // The report before the screens: whoever reads them may go away.
     if let Some(path) = &arguments.json {
-        let text = format!("{:#}\n", report::run_json(&judged, exit.code()));
-        if let Err(error) = fs::write(path, text) {
-            writeln!(out, "NO REPORT  {}: {error}", path.display())?;
+        let text = format!("{:#}\n", report::run_json(&judged, &refused, exit.code()));
+        if to_stdout {
+            streams.result(&text);
+        } else if let Err(error) = fs::write(path, text) {
+            streams.complain(&format!("NO REPORT  {}: {error}\n", path.display()));
             exit = exit.and(Exit::CouldNotJudge);
         }
     }
-    Ok(exit)
+    if !arguments.quiet {
+        for session in &judged {
+            let screen = report::screen(session, style) + "\n";
+            if to_stdout { streams.complain(&screen) } else { streams.result(&screen) }
+        }
+    }
+    for refused in &refused {
+        // That a session could not be judged is a result, a wrong command line is not.
+        let result = refused.exit_code != Exit::Invalid.code() && !to_stdout && !arguments.quiet;
+        let screen = report::refusal(refused, style) + "\n";
+        if result { streams.result(&screen) } else { streams.complain(&screen) }
+    }
+    exit
 }
 
-type Session = (String, Box<dyn Evidence>, Judgement);
+fn refused(path: &Path, why: &dyn std::fmt::Display, exit: Exit) -> Refused {
+    Refused { path: path.display().to_string(), reason: why.to_string(), exit_code: exit.code() }
+}
 
-fn judge_folder(
-    folder: &Path,
-    scenario: Option<&NamedText>,
-) -> Result<(Box<dyn Evidence>, Judgement), Refusal> {
+fn judge_folder(folder: &Path, scenario: Option<&NamedText>) -> Result<Judged, Refusal> {
     tracing::info!(folder = %folder.display(), "judging");
     let evidence = open(folder, scenario)?;
-    let judgement = evaluate(evidence.as_ref(), scenario)?;
-    for claim in &judgement.verdict.claims {
+    let Judgement { scenario, text, rig, terms, verdict } = evaluate(evidence.as_ref(), scenario)?;
+    for claim in &verdict.claims {
         for finding in &claim.findings {
             let (rung, status) = (finding.rung.to_string(), finding.status);
             tracing::debug!(claim = claim.id, rung, ?status, "{}", finding.reason);
         }
     }
-    Ok((evidence, judgement))
-}
-
-fn judged((label, evidence, judgement): &Session) -> Judged<'_> {
-    Judged {
-        label,
-        head: evidence.head(),
-        scenario: &judgement.scenario.name,
-        scenario_sha256: sha256(&judgement.text.text),
-        ear: match judgement.terms.ear {
+    Ok(Judged {
+        path: folder.display().to_string(),
+        head: evidence.head().clone(),
+        rig: rig.name,
+        ear: match terms.ear {
             Ear::Tap => "tap",
             Ear::Microphone => "microphone",
         },
-        verdict: &judgement.verdict,
-    }
+        scenario: scenario.name,
+        question: scenario.question,
+        scenario_sha256: sha256(&text.text),
+        cited_at: cited_at(evidence.as_ref(), &verdict)?,
+        verdict,
+    })
 }
 
-/// A folder is a recording itself, or everything below it that is one.
-fn recordings_in(folder: &Path) -> Vec<PathBuf> {
-    const DEPTH: usize = 5;
-    let is_one = |f: &Path| {
-        ["head.json", "records.jsonl", "events.jsonl"].iter().any(|name| f.join(name).exists())
-    };
-    let mut found = Vec::new();
-    let mut open = vec![(folder.to_path_buf(), 0)];
-    while let Some((here, depth)) = open.pop() {
-        if is_one(&here) {
-            found.push(here);
-        } else if depth < DEPTH {
-            let entries = fs::read_dir(&here).into_iter().flatten().flatten();
-            let folders = entries.map(|e| e.path()).filter(|p| p.is_dir());
-            open.extend(folders.map(|p| (p, depth + 1)));
-        }
-    }
-    found.sort();
-    if found.is_empty() { vec![folder.to_path_buf()] } else { found }
+/// When the records that a verdict cites were made.
+fn cited_at(
+    evidence: &dyn Evidence,
+    verdict: &Verdict,
+) -> Result<BTreeMap<u64, Moment>, JournalError> {
+    let findings = verdict.claims.iter().flat_map(|c| &c.findings).chain(&verdict.session);
+    let cited: BTreeSet<u64> = findings.flat_map(|f| &f.records).copied().collect();
+    let times = evidence.records().map(|r| r.map(|r| (r.n, r.at)));
+    times.filter(|t| t.as_ref().map_or(true, |(n, _)| cited.contains(n))).collect()
 }
 
-pub(super) fn read_scenario(path: &Path) -> Result<NamedText, String> {
-    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+pub(super) fn read_scenario(path: &Path) -> Result<NamedText, (&Path, String)> {
+    let text = fs::read_to_string(path).map_err(|error| (path, error.to_string()))?;
     let text = NamedText::new(path.display().to_string(), text);
-    Scenario::load(&text).map(|_| text).map_err(|error| error.to_string())
-}
-
-/// The folder's name; `None` for the number of an attempt, which names nothing.
-fn label(folder: &Path) -> Option<String> {
-    let name = folder.canonicalize().ok()?.file_name()?.display().to_string();
-    (!name.bytes().all(|b| b.is_ascii_digit())).then_some(name)
+    match Scenario::load(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err((path, error.to_string())),
+    }
 }
 
 fn sha256(text: &str) -> String {

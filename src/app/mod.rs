@@ -3,21 +3,28 @@
 pub mod evaluate;
 mod exit;
 #[cfg(feature = "cli")]
+mod find;
+#[cfg(feature = "cli")]
 mod import;
 #[cfg(feature = "cli")]
 mod judge;
+#[cfg(feature = "cli")]
+mod streams;
 
 pub use exit::Exit;
-
-/// Does what was asked; results go to `out`, logs to `tracing`.
-///
-/// # Errors
-/// When `out` can't be written.
 #[cfg(feature = "cli")]
-pub fn run(cli: &crate::cli::Cli, out: &mut dyn std::io::Write) -> std::io::Result<Exit> {
+pub use streams::Streams;
+
+/// Does what was asked. A result that could not be written makes the exit worse, never better.
+#[cfg(feature = "cli")]
+pub fn run(cli: &crate::cli::Cli, mut streams: Streams) -> Exit {
     use crate::cli::Verb;
-    match &cli.verb {
-        Verb::Judge(arguments) => judge::run(arguments, cli.style(), out),
-        Verb::Import(arguments) => import::run(arguments, out),
+    let exit = match &cli.verb {
+        Verb::Judge(arguments) => judge::run(arguments, cli.style(), &mut streams),
+        Verb::Import(arguments) => import::run(arguments, &mut streams),
+    };
+    match streams.close() {
+        true => exit,
+        false => exit.and(Exit::CouldNotJudge),
     }
 }

@@ -1,12 +1,12 @@
 //! A session laid out for the predicates: its story, what the ear heard, and whether it hears.
 
-use super::{Coverage, Ear, Identity, Terms};
+use super::{ClaimVerdict, Coverage, Ear, Identity, Status, Terms};
 use crate::audio::law::Law;
 use crate::decode::sound::{self, Check, Heard, Hearing};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
 use crate::decode::{Exchange, Step, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
-use crate::scenario::{Demand, Rung, Scenario};
+use crate::scenario::{Demand, Scenario};
 use crate::time::Moment;
 use serde_json::Value;
 
@@ -230,31 +230,39 @@ impl<'a> Case<'a> {
         list
     }
 
-    /// Which advertised tools this session says something about.
-    pub fn coverage(&self, scenario: &Scenario) -> Coverage {
+    /// Which advertised tools this session says something about: a physical finding speaks for
+    /// the tools that its claim lists, as far as they were called and have to do with it.
+    pub fn coverage(&self, scenario: &Scenario, verdicts: &[ClaimVerdict]) -> Coverage {
         let mut coverage = Coverage::default();
-        let physical: Vec<&str> = scenario
-            .claims
-            .iter()
-            .filter(|c| c.requires == Rung::Physical)
-            .flat_map(|c| &c.demands)
-            .filter_map(|d| match d {
-                Demand::Listed { tool } => Some(tool.as_str()),
-                _ => None,
+        let called = |name: &str, step: Option<&str>| {
+            let tool = |x: &Exchange| x.request.tool.as_deref() == Some(name);
+            match step {
+                None => self.story.mcp.exchanges.iter().any(tool),
+                Some(step) => self.story.instances(step).any(|s| self.story.calls(s).any(tool)),
+            }
+        };
+        // Demands and findings stand in the same order.
+        let witnessed = |name: &str, status: Status| {
+            scenario.claims.iter().zip(verdicts).any(|(claim, verdict)| {
+                let lists = |d: &Demand| matches!(d, Demand::Listed { tool } if tool == name);
+                let pairs = claim.demands.iter().zip(&verdict.findings);
+                claim.demands.iter().any(lists)
+                    && pairs.filter(|(_, f)| f.status == status).any(|(demand, _)| match demand {
+                        Demand::LevelStep { .. } => name == SET_VOLUME && called(name, None),
+                        Demand::Boot { step, .. } => called(name, Some(step)),
+                        _ => false,
+                    })
             })
-            .collect();
-        let called = |name: &str| {
-            self.story
-                .mcp
-                .exchanges
-                .iter()
-                .any(|x: &Exchange| x.request.tool.as_deref() == Some(name))
         };
         for name in self.tools().map(|t| t.names).unwrap_or_default() {
-            let list = match name.as_str() {
-                name if physical.contains(&name) => &mut coverage.physical,
-                name if called(name) => &mut coverage.software_only,
-                _ => &mut coverage.not_exercised,
+            let list = if witnessed(&name, Status::Refuted) {
+                &mut coverage.refuted
+            } else if witnessed(&name, Status::Proven) {
+                &mut coverage.physical
+            } else if called(&name, None) {
+                &mut coverage.software_only
+            } else {
+                &mut coverage.not_exercised
             };
             list.push(name);
         }

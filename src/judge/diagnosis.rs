@@ -52,6 +52,9 @@ const UNCERTAIN: Places = &[
     "a beacon of the bench's own loudspeaker before and after",
 ];
 const RECORDS: Places = &["records.jsonl at the cited records"];
+/// After a recording that is not whole.
+pub(super) const INCOMPLETE: Places =
+    &["the recording's original, or the same session once more", "space on the bench's disk"];
 
 /// The next places to look after the finding that decided.
 pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
@@ -65,7 +68,8 @@ pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
         Discrepancy::WrongSource => WRONG_SOUND,
         Discrepancy::RigBlind => DEAF_EAR,
         Discrepancy::NoReply | Discrepancy::Late => NO_ANSWER,
-        Discrepancy::MalformedReply | Discrepancy::PhantomEffect => BAD_ANSWER,
+        Discrepancy::MalformedReply => BAD_ANSWER,
+        Discrepancy::Refused | Discrepancy::PhantomEffect => BAD_ANSWER,
         Discrepancy::NotListed => NOT_LISTED,
         Discrepancy::StaleReadback => OLD_VALUE,
         Discrepancy::UnexpectedReset | Discrepancy::BootLoop => RESET,

@@ -52,21 +52,21 @@ pub fn judge(
         claims.push(judge_claim(claim, &case)?);
     }
     let session = predicates::session::findings(&case, scenario);
-    let mut verdict = Verdict {
+    let verdict = Verdict {
         outcome: Outcome::of(claims.iter().map(|c| c.outcome).chain(outcomes_of(&session))),
-        claims,
         session,
         controls: case.controls(),
-        coverage: case.coverage(scenario),
+        coverage: case.coverage(scenario, &claims),
+        claims,
         identity: case.identity(),
-        seconds: case.story.until.as_secs_f64(),
+        law: case.law().map(|(law, _)| law),
+        until: case.story.until,
         incomplete: Vec::new(),
     };
-    if let Condition::Incomplete(why) = evidence.condition() {
-        verdict.incomplete = why.clone();
-        verdict.outcome = Outcome::Error;
-    }
-    Ok(verdict)
+    Ok(match evidence.condition() {
+        Condition::Complete => verdict,
+        Condition::Incomplete(why) => verdict.set_aside(why),
+    })
 }
 
 fn outcomes_of(findings: &[Finding]) -> impl Iterator<Item = Outcome> {

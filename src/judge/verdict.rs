@@ -1,7 +1,9 @@
 //! The words of a verdict.
 
 use super::diagnosis;
+use crate::audio::law::Law;
 use crate::scenario::{Claim, Rung};
+use crate::time::Moment;
 use serde::Serialize;
 use std::fmt;
 
@@ -25,6 +27,8 @@ pub enum Discrepancy {
     Agree,
     /// Says yes, nothing happens.
     SilentSuccess,
+    /// Says no, and the effect is absent or was not witnessed.
+    Refused,
     /// Says no, effect present.
     PhantomEffect,
     /// The reported value is not the one that was set.
@@ -197,6 +201,11 @@ impl Finding {
         Finding { discrepancy: name, ..Finding::new(Rung::Physical, Status::Silent, reason) }
     }
 
+    /// Where to look next, nearest first.
+    pub fn next(&self) -> &'static [&'static str] {
+        self.discrepancy.map_or(&[], |name| diagnosis::next(self, name))
+    }
+
     pub(super) fn citing(mut self, records: impl IntoIterator<Item = u64>) -> Self {
         self.records.extend(records);
         self.records.sort_unstable();
@@ -235,16 +244,15 @@ impl ClaimVerdict {
             .filter(required)
             .find(|f| f.status == Status::Silent && f.discrepancy == Some(Discrepancy::RigBlind));
         let silent = findings.iter().filter(required).find(|f| f.status == Status::Silent);
-        let broken = refuted.or(blind).or(silent);
-        let outcome = broken.map_or(Outcome::Pass, |f| Outcome::of_status(f.status, f.discrepancy));
-        let discrepancy = broken.and_then(|f| f.discrepancy).unwrap_or(Discrepancy::Agree);
+        let broken = refused_or_phantom(refuted.or(blind).or(silent), &findings);
+        let (finding, discrepancy) = broken.unzip();
         ClaimVerdict {
             id: claim.id.clone(),
             requires: claim.requires,
-            outcome,
-            first_broken: broken.map(|f| f.rung),
-            discrepancy: phantom(discrepancy, &findings),
-            next: broken.map_or(&[], |f| diagnosis::next(f, discrepancy)),
+            outcome: broken.map_or(Outcome::Pass, |(f, d)| Outcome::of_status(f.status, Some(d))),
+            first_broken: finding.map(|f| f.rung),
+            discrepancy: discrepancy.unwrap_or(Discrepancy::Agree),
+            next: broken.map_or(&[], |(f, d)| diagnosis::next(f, d)),
             findings,
         }
     }
@@ -262,17 +270,22 @@ impl ClaimVerdict {
     }
 }
 
-/// A device that said no although the effect is there.
-fn phantom(discrepancy: Discrepancy, findings: &[Finding]) -> Discrepancy {
-    let said_no = findings
-        .iter()
-        .any(|f| f.rung == Rung::Accepted && f.discrepancy == Some(Discrepancy::PhantomEffect));
-    let physical: Vec<_> = findings.iter().filter(|f| f.rung == Rung::Physical).collect();
-    let present = !physical.is_empty() && physical.iter().all(|f| f.status == Status::Proven);
-    match discrepancy {
-        Discrepancy::PhantomEffect if !(said_no && present) => Discrepancy::NoReply,
-        other => other,
-    }
+/// The name of what is broken. A device that said no has told the truth unless the effect is
+/// there.
+fn refused_or_phantom<'a>(
+    broken: Option<&'a Finding>,
+    findings: &[Finding],
+) -> Option<(&'a Finding, Discrepancy)> {
+    let finding = broken?;
+    let mut physical = findings.iter().filter(|f| f.rung == Rung::Physical).peekable();
+    let present = physical.peek().is_some() && physical.all(|f| f.status == Status::Proven);
+    let name = match finding.discrepancy {
+        Some(Discrepancy::Refused) if present && finding.rung == Rung::Accepted => {
+            Discrepancy::PhantomEffect
+        }
+        name => name.unwrap_or(Discrepancy::Agree),
+    };
+    Some((finding, name))
 }
 
 /// Which advertised tools the session says something about.
@@ -280,6 +293,8 @@ fn phantom(discrepancy: Discrepancy, findings: &[Finding]) -> Discrepancy {
 pub struct Coverage {
     /// Effect witnessed outside the device.
     pub physical: Vec<String>,
+    /// Called, and witnessed outside the device to lack its effect.
+    pub refuted: Vec<String>,
     /// Only read back or traced by the device itself.
     pub software_only: Vec<String>,
     /// Advertised and not exercised.
@@ -312,8 +327,37 @@ pub struct Verdict {
     pub coverage: Coverage,
     /// Who the board says it is.
     pub identity: Identity,
-    /// Length of the session in seconds.
-    pub seconds: f64,
+    /// The law that the board's levels were held against, where it is known.
+    pub law: Option<Law>,
+    /// When the session ended.
+    pub until: Moment,
     /// Why the recording is not whole; empty when it is.
     pub incomplete: Vec<String>,
+}
+
+impl Verdict {
+    /// The name of the worst that was found. A restart that nobody asked for explains more than
+    /// the claims that suffered from it.
+    pub fn discrepancy(&self) -> Discrepancy {
+        let ends = |f: &&Finding| Outcome::of_status(f.status, f.discrepancy) == self.outcome;
+        let session = self.session.iter().find(ends).and_then(|f| f.discrepancy);
+        let claim = self.claims.iter().find(|c| c.outcome == self.outcome);
+        session.or(claim.map(|c| c.discrepancy)).unwrap_or(Discrepancy::Agree)
+    }
+
+    /// Nothing is concluded from part of a session; the findings stay, as what was seen of it.
+    pub(super) fn set_aside(mut self, why: &[String]) -> Self {
+        self.outcome = Outcome::Error;
+        self.incomplete = why.to_vec();
+        for claim in &mut self.claims {
+            claim.outcome = Outcome::Error;
+            claim.first_broken = None;
+            claim.discrepancy = Discrepancy::Inconclusive;
+            claim.next = diagnosis::INCOMPLETE;
+        }
+        let Coverage { physical, refuted, software_only, .. } = &mut self.coverage;
+        software_only.append(physical);
+        software_only.append(refuted);
+        self
+    }
 }

@@ -4,25 +4,45 @@ mod json;
 mod text;
 
 pub use json::run_json;
-pub use text::{Style, screen};
+pub use text::{Style, refusal, screen};
 
 use crate::journal::Head;
 use crate::judge::{Outcome, Verdict};
+use crate::time::Moment;
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// A session and what became of it.
-pub struct Judged<'a> {
-    /// What the user called it: the folder.
-    pub label: &'a str,
+pub struct Judged {
+    /// Its folder, as the user gave it.
+    pub path: String,
     /// Its head.
-    pub head: &'a Head,
-    /// Name of the scenario that judged it.
-    pub scenario: &'a str,
-    /// Hash of that scenario's text.
-    pub scenario_sha256: String,
+    pub head: Head,
+    /// The rig's name.
+    pub rig: String,
     /// What the ear was, `tap` or `microphone`.
     pub ear: &'static str,
+    /// Name of the scenario that judged it.
+    pub scenario: String,
+    /// The question of that scenario.
+    pub question: String,
+    /// Hash of that scenario's text.
+    pub scenario_sha256: String,
     /// The verdict.
-    pub verdict: &'a Verdict,
+    pub verdict: Verdict,
+    /// When each record was made that the verdict cites.
+    pub cited_at: BTreeMap<u64, Moment>,
+}
+
+/// What was not judged at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// Its path, as the user gave it.
+    pub path: String,
+    /// Why, and what to do about it.
+    pub reason: String,
+    /// How the program ends when nothing worse happens.
+    pub exit_code: u8,
 }
 
 /// Exit code of an outcome for one session.

@@ -1,7 +1,7 @@
 //! The screens at the end of a run: one per session, the decision in the first word, the reason in
 //! one sentence, and what to do next.
 
-use super::{Judged, exit_code};
+use super::{Judged, Refused, exit_code};
 use crate::journal::Origin;
 use crate::judge::{ClaimVerdict, Finding, Outcome, Status, Verdict};
 use crate::scenario::Rung;
@@ -28,68 +28,105 @@ impl Style {
 /// Width of the first column below the headline.
 const NAME: usize = 15;
 
+/// The longest quotation of evidence on a screen, in characters; `run.json` has all of it.
+const LONGEST: usize = 400;
+
 /// The screen of one session, ending with a line end.
 pub fn screen(judged: &Judged, style: Style) -> String {
-    let verdict = judged.verdict;
+    let verdict = &judged.verdict;
     let mut out = headline(judged, style);
+    row(&mut out, "question", &judged.question);
     for reason in &verdict.incomplete {
         row(&mut out, "incomplete", reason);
     }
     for finding in &verdict.session {
-        row(&mut out, "session", &finding.reason);
+        why(&mut out, &finding.reason, finding);
     }
     for claim in &verdict.claims {
-        row(&mut out, &claim.id, &ladder(claim, style));
-        match claim.outcome {
-            Outcome::Pass => proofs(&mut out, claim),
-            _ => reason(&mut out, claim),
+        if !verdict.incomplete.is_empty() {
+            row(&mut out, &claim.id, "not judged, because the recording is not whole");
+            continue;
+        }
+        painted_row(&mut out, &claim.id, &ladder(claim, style));
+        match (claim.outcome, claim.decisive()) {
+            (Outcome::Pass, _) => proofs(&mut out, claim),
+            (_, Some(f)) => why(&mut out, &format!("{}: {}", f.rung, f.reason), f),
+            (_, None) => {}
         }
     }
     row(&mut out, "controls", &verdict.controls);
     row(&mut out, "NOT TESTED", &not_tested(verdict));
-    for claim in verdict.claims.iter().filter(|c| !c.next.is_empty()) {
-        let places: Vec<String> =
-            claim.next.iter().enumerate().map(|(n, p)| format!("{}) {p}", n + 1)).collect();
-        let what = if claim.outcome == Outcome::Fail { "next" } else { "do" };
-        row(&mut out, what, &places.join("  "));
+    let what = if verdict.outcome == Outcome::Fail { "next" } else { "do" };
+    let mut places: Vec<&str> = Vec::new();
+    let session = verdict.session.iter().flat_map(|f| f.next());
+    for place in session.chain(verdict.claims.iter().flat_map(|c| c.next)) {
+        if !places.contains(place) {
+            places.push(place);
+        }
+    }
+    for (n, place) in places.into_iter().enumerate() {
+        row(&mut out, if n == 0 { what } else { "" }, &format!("{}) {place}", n + 1));
     }
     out
 }
 
+/// The screen of what was not judged at all, ending with a line end.
+pub fn refusal(refused: &Refused, style: Style) -> String {
+    let Refused { path, reason, exit_code: code } = refused;
+    let word = if *code == 2 { "INVALID" } else { "NO VERDICT" };
+    let (word, path) = (style.paint("1;33", word), printable(path));
+    let mut out = format!("{word}  {path}  exit {code}  the device was NOT judged\n");
+    row(&mut out, "why", reason);
+    out
+}
+
 fn row(out: &mut String, name: &str, text: &str) {
+    painted_row(out, &printable(name), &printable(text));
+}
+
+fn painted_row(out: &mut String, name: &str, text: &str) {
     let _ = writeln!(out, "  {name:<NAME$} {text}");
 }
 
+/// What a board said may hold anything; on a screen it must not look like a line of ours.
+fn printable(text: &str) -> String {
+    let mut told = String::new();
+    for (n, c) in text.chars().enumerate() {
+        match c {
+            _ if n == LONGEST => return told + " ...",
+            c if c.is_control() => told.extend(c.escape_default()),
+            c => told.push(c),
+        }
+    }
+    told
+}
+
 fn headline(judged: &Judged, style: Style) -> String {
-    let verdict = judged.verdict;
+    let verdict = &judged.verdict;
     let origin = match judged.head.origin {
         Origin::Simulated => "SIMULATED",
         Origin::Loopback => "LOOPBACK",
         Origin::Live => "LIVE",
         Origin::Imported => "IMPORTED",
     };
-    let worst = verdict.claims.iter().find(|c| c.outcome == verdict.outcome);
-    let name = match (verdict.incomplete.is_empty(), worst) {
-        (false, _) => "incomplete".to_owned(),
-        (true, Some(claim)) => claim.discrepancy.name(),
-        (true, None) => {
-            verdict.session.iter().find_map(|f| f.discrepancy).map_or(String::new(), |d| d.name())
-        }
+    let name = match verdict.incomplete.is_empty() {
+        true => verdict.discrepancy().name(),
+        false => "incomplete".to_owned(),
     };
     let (word, told) = match verdict.outcome {
         Outcome::Pass => (style.paint("1;32", "PASS"), String::new()),
         Outcome::Fail => (style.paint("1;31", "FAIL"), format!("  {name}")),
         _ => (style.paint("1;33", "NO VERDICT"), format!("  {name}")),
     };
-    let (label, ear) = (judged.label, judged.ear);
-    let mut line = format!("{word}{told}  {label}  {}  {origin} ({ear})", judged.scenario);
+    let (path, scenario, ear) = (printable(&judged.path), printable(&judged.scenario), judged.ear);
+    let mut line = format!("{word}{told}  {path}  {scenario}  {origin} ({ear})");
     if let Some(firmware) = &verdict.identity.firmware {
-        let _ = write!(line, "  fw {firmware}");
+        let _ = write!(line, "  fw {}", printable(firmware));
     }
     if let Some(sha) = verdict.identity.elf_sha256.as_ref().and_then(|sha| sha.get(..9)) {
-        let _ = write!(line, " ({sha})");
+        let _ = write!(line, " ({})", printable(sha));
     }
-    let _ = write!(line, "  {:.1} s", verdict.seconds);
+    let _ = write!(line, "  {:.1} s", verdict.until.as_secs_f64());
     if matches!(verdict.outcome, Outcome::Error | Outcome::Inconclusive) {
         let _ = write!(line, "  exit {}  the device was NOT judged", exit_code(verdict.outcome));
     }
@@ -112,7 +149,7 @@ fn ladder(claim: &ClaimVerdict, style: Style) -> String {
             format!("{name} ok")
         } else {
             let weak = if last.weak.is_some() { " (weak)" } else { "" };
-            format!("{name}: {}{weak}", last.reason)
+            format!("{name}: {}{weak}", printable(&last.reason))
         })
     });
     told.collect::<Vec<_>>().join(" | ")
@@ -137,21 +174,38 @@ fn proofs(out: &mut String, claim: &ClaimVerdict) {
     }
 }
 
-/// Why a claim does not hold.
-fn reason(out: &mut String, claim: &ClaimVerdict) {
-    let Some(finding) = claim.decisive() else { return };
-    row(out, &format!("{} rung", finding.rung), &finding.reason);
-    let records: Vec<String> = finding.records.iter().map(u64::to_string).collect();
-    row(out, "records", &records.join(", "));
+/// The reason in one sentence, and where it stands.
+fn why(out: &mut String, reason: &str, finding: &Finding) {
+    row(out, "why", reason);
+    if !finding.records.is_empty() {
+        let records: Vec<String> = finding.records.iter().map(u64::to_string).collect();
+        row(out, "records", &records.join(", "));
+    }
 }
 
 fn not_tested(verdict: &Verdict) -> String {
     let coverage = &verdict.coverage;
     let (software, not) = (coverage.software_only.len(), coverage.not_exercised.len());
-    let all = coverage.physical.len() + software + not;
+    let all = coverage.physical.len() + coverage.refuted.len() + software + not;
     let mut what = "loudness, board microphone".to_owned();
     if all > 0 {
         let _ = write!(what, "; of {all} tools {not} not at all, {software} only by software");
     }
     what
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_board_says_never_looks_like_a_line_of_ours() {
+        assert_eq!(printable("a\nPASS  \x1b[2J\u{9b}b"), "a\\nPASS  \\u{1b}[2J\\u{9b}b");
+        assert_eq!(printable("volume \u{e9}"), "volume \u{e9}");
+        assert_eq!(printable(&"x".repeat(LONGEST + 1)).len(), LONGEST + 4);
+        let refused = Refused { path: "a\nb".into(), reason: "torn".into(), exit_code: 3 };
+        let screen = refusal(&refused, Style::Plain);
+        assert!(screen.starts_with("NO VERDICT  a\\nb  exit 3  "), "{screen}");
+        assert_eq!(screen.lines().count(), 2);
+    }
 }

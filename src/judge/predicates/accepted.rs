@@ -26,10 +26,10 @@ pub(super) fn finding(step: &str, text: &str, within: Duration, case: &Case) -> 
             Answer::Text(said) if said == text => {}
             Answer::Text(said) => {
                 let reason = format!("it answered \"{said}\" instead of \"{text}\"");
-                return refuted(Discrepancy::PhantomEffect, reason);
+                return refuted(Discrepancy::Refused, reason);
             }
             Answer::Error(error) => {
-                return refuted(Discrepancy::PhantomEffect, format!("it refused: {error}"));
+                return refuted(Discrepancy::Refused, format!("it refused: {error}"));
             }
             Answer::Result(value) => {
                 let reason = format!("its answer holds no text: {value}");
