@@ -148,7 +148,7 @@ fn a_no_is_a_lie_only_when_the_effect_is_there() {
         no(events);
         events.retain(|e| !is(e, "udp", "tx"));
     };
-    check("mqtt-healthy", "no, and nobody listened", &unheard, Fail, Refused);
+    check("mqtt-healthy", "no, and nobody listened", unheard, Fail, Refused);
 }
 
 #[test]
@@ -232,4 +232,48 @@ fn a_reboot_is_one_clean_boot() {
         events.push(json!({"t": 20.0, "ch": "note", "phase": "late"}));
     };
     check("no boot in 10 s", &endless, Fail, NoReboot);
+}
+
+/// A healthy board, judged by a scenario of one claim.
+fn judged_by(claim: &str) -> earwitness::judge::Verdict {
+    let text = format!("version = 1\nquestion = \"?\"\n[[claim]]\nid = \"a\"\n{claim}\n");
+    let scenario = earwitness::journal::NamedText::new("mine.toml", text);
+    let evidence = open(&session("mqtt-healthy").1, None).unwrap();
+    evaluate(evidence.as_ref(), Some(&scenario)).unwrap().verdict
+}
+
+#[test]
+fn a_faulty_question_is_not_charged_to_the_device() {
+    let check = |claim: &str, outcome, says: &str| {
+        let verdict = judged_by(claim);
+        let found = &verdict.claims[0].findings[0];
+        let told = format!("{} {:?}", found.reason, found.weak);
+        assert_eq!(verdict.outcome, outcome, "{claim}: {told}");
+        assert!(told.contains(says), "{claim}: {told}");
+    };
+    let executed = |log: &str| {
+        format!("requires = \"executed\"\nexecuted = {{ step = \"volume-*\", log = \"{log}\" }}")
+    };
+    let line = "AudioCodec: Set output volume to ";
+    check(&executed(&format!("{line}{{volume}}")), Pass, "to 60");
+    let none = Outcome::Inconclusive;
+    check(&executed(&format!("{line}{{volme}}")), none, "did you mean `volume`?");
+    check(&executed(&format!("{line}{{x}}")), none, "the call's arguments are: volume");
+    let readback = |rest: &str| {
+        format!("requires = \"readback\"\nreadback = {{ step = \"status-1\", {rest} }}")
+    };
+    check(&readback("path = \"audio_speaker.volume\", equals = 40.0"), Pass, "same variable");
+    check(&readback("path = \"audio_speaker.volume\", equals = 40.5"), Fail, "reads 40, not 40.5");
+    let slip = "path = \"audio_speaker.volum\", equals = 40";
+    check(&readback(slip), none, "the status holds no audio_speaker.volum");
+    let step = |from: &str, to: &str| {
+        let pair = format!("{{ from = {from}, to = {to} }}");
+        let limits = "expect = \"board-law\", tolerance = \"1.5dB\"";
+        format!("requires = \"physical\"\nphysical = {{ level_step = {pair}, {limits} }}")
+    };
+    check(&step("\"tone-1\"", "\"tone-2\""), Pass, "volume 40->60");
+    let missing = step("[\"tone-1\", \"tone-9*\"]", "[\"tone-2\", \"tone-8\"]");
+    check(&missing, none, "no tone was sent in a step `tone-9*`");
+    let unknown = "path = \"network.type\", equals = \"wifi\"";
+    check(&readback(unknown), Pass, "profile does not say");
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
+use toml::Spanned;
 
 /// The version of scenario, rig and profile files that this build reads.
 const VERSION: i64 = 1;
@@ -51,29 +52,40 @@ pub fn load<T: DeserializeOwned>(file: &NamedText) -> Result<T, FileError> {
     let refuse = |error: toml::de::Error| {
         FileError::at(file, error.span().unwrap_or(0..0), explain(error.message()))
     };
-    let table: toml::Table = file.text.parse().map_err(refuse)?;
-    match table.get("version") {
-        Some(toml::Value::Integer(VERSION)) => toml::from_str(&file.text).map_err(refuse),
-        Some(_) => {
-            let at = file.text.find("version").unwrap_or(0);
-            Err(FileError::at(file, at..at, "this version is not known; write `version = 1`"))
+    let Version { version } = toml::from_str(&file.text).map_err(refuse)?;
+    match version {
+        Some(version) if version.get_ref() == &toml::Value::Integer(VERSION) => {
+            toml::from_str(&file.text).map_err(refuse)
+        }
+        Some(version) => {
+            let what = "this version is not known; write `version = 1`";
+            Err(FileError::at(file, version.span(), what))
         }
         None => Err(FileError::at(file, 0..0, "`version = 1` is missing")),
     }
 }
 
-/// The parser's message with the accepted word that is nearest to an unknown one.
+#[derive(Deserialize)]
+struct Version {
+    version: Option<Spanned<toml::Value>>,
+}
+
+/// The parser's message with the accepted word that an unknown one was meant to be.
 fn explain(message: &str) -> String {
     let message = message.trim().replace('\n', " ");
     let mut words = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown").then(|| words.next()).flatten();
-    let Some(unknown) = unknown else { return message };
-    let near = |word: &&str| strsim::jaro_winkler(unknown, word);
-    let nearest = words.max_by(|a, b| near(a).total_cmp(&near(b)));
-    match nearest.filter(|word| near(word) > 0.6) {
+    match unknown.and_then(|unknown| nearest(unknown, words)) {
         Some(word) => format!("{message}; did you mean `{word}`?"),
         None => message,
     }
+}
+
+/// The word that `unknown` is a slip of: at most one letter in three is wrong.
+pub fn nearest<'a>(unknown: &str, words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let slips = words.map(|word| (strsim::osa_distance(unknown, word), word));
+    let (slips, word) = slips.min()?;
+    (3 * slips <= unknown.chars().count().max(word.chars().count())).then_some(word)
 }
 
 /// One value or a list of them, without losing the position of an error inside.
@@ -96,7 +108,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
                 T::deserialize(MapAccessDeserializer::new(map)).map(|one| Many(vec![one]))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Many<T>, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Many)
+                match Vec::deserialize(SeqAccessDeserializer::new(seq))? {
+                    none if none.is_empty() => {
+                        Err(serde::de::Error::custom("an empty list demands nothing; leave it out"))
+                    }
+                    entries => Ok(Many(entries)),
+                }
             }
         }
         deserializer.deserialize_any(OneOrMany(PhantomData))

@@ -4,12 +4,14 @@
 mod claim;
 mod file;
 mod profile;
+mod read;
 mod units;
+mod words;
 
 pub use claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
-pub use file::{FileError, Many, load};
+pub use file::{FileError, Many, load, nearest};
 pub use profile::{Profile, Strength};
-pub use units::{decibels, duration};
+pub use units::decibels;
 
 use crate::journal::NamedText;
 

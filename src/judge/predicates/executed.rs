@@ -5,10 +5,9 @@ use crate::decode::uart::UartLine;
 use crate::decode::{Exchange, Fact, What};
 use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
-use crate::scenario::Rung;
+use crate::scenario::{Rung, nearest};
 use crate::time::Moment;
-use regex::{Captures, Regex};
-use std::sync::LazyLock;
+use serde_json::Value;
 use std::time::Duration;
 
 pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> Finding {
@@ -34,19 +33,34 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
     Finding::proven(rung, format!("console \"{seen}\"")).citing(records)
 }
 
-/// The text with `{name}` replaced by the call's argument of that name.
+/// The text with `{name}` replaced by the call's argument of that name; why not, when it has none.
 fn filled_in(text: &str, call: &Exchange) -> Result<String, String> {
-    static NAME: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\{([A-Za-z_]\w*)\}").expect("a fixed pattern"));
-    let mut missing = None;
-    let filled = NAME.replace_all(text, |found: &Captures| {
-        let value = call.request.arguments.get(&found[1]);
-        if value.is_none() {
-            missing = Some(format!("the call has no argument `{}` for \"{text}\"", &found[1]));
+    let arguments = call.request.arguments.as_object();
+    let mut parts = text.split('{');
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        let Some((name, rest)) = part.split_once('}').filter(|(name, _)| is_name(name)) else {
+            filled.extend(["{", part]);
+            continue;
+        };
+        match arguments.and_then(|arguments| arguments.get(name)) {
+            Some(Value::String(value)) => filled.extend([value, rest]),
+            Some(value) => filled.extend([&value.to_string(), rest]),
+            None => {
+                let names = arguments.into_iter().flatten().map(|(name, _)| name.as_str());
+                let meant = nearest(name, names.clone()).map(|n| format!("; did you mean `{n}`?"));
+                return Err(format!(
+                    "the scenario asks for `{{{name}}}`, but the call's arguments are: {}{}",
+                    names.collect::<Vec<_>>().join(", "),
+                    meant.unwrap_or_default()
+                ));
+            }
         }
-        value.map_or_else(String::new, |v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
-    });
-    missing.map_or_else(|| Ok(filled.into_owned()), Err)
+    }
+    Ok(filled)
 }
 
 /// A trace counts until the same tool is called again: it could be the next call's.
