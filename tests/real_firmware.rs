@@ -6,7 +6,7 @@
 //! `EARWITNESS_SESSIONS=FOLDER` adds further sessions.
 
 use earwitness::app::evaluate::{evaluate, shipped};
-use earwitness::judge::{Discrepancy, Outcome, Status, Verdict};
+use earwitness::judge::{Discrepancy, Outcome, Verdict};
 use earwitness::rig::import::{Options, import};
 use earwitness::rig::room::{Ear, Room};
 use serde_json::Value;
@@ -158,7 +158,7 @@ const BOARDS: [(&str, &str, Outcome); 3] = [
 fn lie(verdict: &Verdict, truth: Outcome, room: &Room) -> Option<&'static str> {
     let claim = &verdict.claims[0];
     let judged = matches!(verdict.outcome, Outcome::Pass | Outcome::Fail);
-    let step = claim.findings.iter().find(|f| f.rung == claim.requires)?;
+    let reasoned = claim.decisive().is_some_and(|f| !f.reason.is_empty());
     let certain = measured(verdict, "level_step").is_some_and(|(_, u)| u <= 0.5);
     match verdict.outcome {
         Outcome::Pass if truth != Outcome::Pass => Some("wrong pass"),
@@ -170,9 +170,7 @@ fn lie(verdict: &Verdict, truth: Outcome, room: &Room) -> Option<&'static str> {
         _ if room.ear == Ear::Good && !judged && certain => {
             Some("not judged although certain enough")
         }
-        _ if !judged && step.status == Status::Silent && step.reason.is_empty() => {
-            Some("not judged without a reason")
-        }
+        _ if !judged && !reasoned => Some("not judged without a reason"),
         Outcome::Error if claim.discrepancy != Discrepancy::RigBlind => Some("error without cause"),
         _ => None,
     }
