@@ -252,6 +252,18 @@ fn the_report_may_have_standard_output_to_itself() {
 }
 
 #[test]
+fn a_wrong_setting_is_refused_not_replaced() {
+    let output = Command::new(env!("CARGO_BIN_EXE_earwitness"))
+        .args(["judge", &session("ws-healthy")])
+        .env("EARWITNESS_LOG", "earwitness=loud")
+        .output()
+        .expect("the program starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("EARWITNESS_LOG=earwitness=loud"), "{errors}");
+}
+
+#[test]
 fn part_of_a_session_passes_nothing() {
     let home = TempDir::new().expect("a folder");
     let folder = import(&[&session("mqtt-healthy")], home.path());
