@@ -50,7 +50,8 @@ fn the_exit_code_says_how_it_ended() {
     check(&["judge", &dead], 1, &[&format!("FAIL  silent_success  {dead}  ")]);
     let all = sessions().display().to_string();
     let [stuck, ws] = ["mqtt-stuck-volume", "ws-healthy"].map(session);
-    let says = [&*format!("FAIL  silent_success  {stuck}"), &*format!("PASS  {ws}")];
+    let tally = "\n7 sessions: 5 passed, 2 failed, 0 not judged  exit 1\n";
+    let says = [&*format!("FAIL  silent_success  {stuck}"), &*format!("PASS  {ws}"), tally];
     check(&["judge", &all], 1, &says);
     check(&["judge", &session("mqtt-healthy"), "--quiet"], 0, &[]);
     check(&["judge", "/nowhere/at/all"], 2, &["INVALID", "/nowhere/at/all is no folder"]);

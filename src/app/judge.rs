@@ -47,17 +47,21 @@ pub(super) fn run(arguments: &JudgeArguments, style: Style, streams: &mut Stream
             exit = exit.and(Exit::CouldNotJudge);
         }
     }
-    if !arguments.quiet {
-        for session in &judged {
-            let screen = report::screen(session, style) + "\n";
-            if to_stdout { streams.complain(&screen) } else { streams.result(&screen) }
-        }
+    let mut tell = |text: &str, is_result: bool| match is_result && !to_stdout {
+        true => streams.result(text),
+        false => streams.complain(text),
+    };
+    let loud = !arguments.quiet;
+    for session in judged.iter().filter(|_| loud) {
+        tell(&(report::screen(session, style) + "\n"), true);
     }
     for refused in &refused {
         // That a session could not be judged is a result, a wrong command line is not.
-        let result = refused.exit_code != Exit::Invalid.code() && !to_stdout && !arguments.quiet;
-        let screen = report::refusal(refused, style) + "\n";
-        if result { streams.result(&screen) } else { streams.complain(&screen) }
+        let is_result = loud && refused.exit_code != Exit::Invalid.code();
+        tell(&(report::refusal(refused, style) + "\n"), is_result);
+    }
+    if loud && judged.len() + refused.len() > 1 {
+        tell(&report::tally(&judged, &refused, exit.code()), true);
     }
     exit
 }

@@ -51,7 +51,19 @@ const UNCERTAIN: Places = &[
     "more repeats, a longer tone or less noise",
     "a beacon of the bench's own loudspeaker before and after",
 ];
+const HOLE: Places = &[
+    "console lines around the cited record: is the recording whole?",
+    "console wiring: lost bytes, a port that vanished",
+];
 const RECORDS: Places = &["records.jsonl at the cited records"];
+/// The next places to look after a finding about restarts that no claim asked for.
+pub(super) fn after_restart(finding: &Finding) -> Places {
+    match finding.discrepancy {
+        Some(Discrepancy::Inconclusive) | None => HOLE,
+        Some(name) => next(finding, name),
+    }
+}
+
 /// After a recording that is not whole.
 pub(super) const INCOMPLETE: Places =
     &["the recording's original, or the same session once more", "space on the bench's disk"];

@@ -201,11 +201,6 @@ impl Finding {
         Finding { discrepancy: name, ..Finding::new(Rung::Physical, Status::Silent, reason) }
     }
 
-    /// Where to look next, nearest first.
-    pub fn next(&self) -> &'static [&'static str] {
-        self.discrepancy.map_or(&[], |name| diagnosis::next(self, name))
-    }
-
     pub(super) fn citing(mut self, records: impl IntoIterator<Item = u64>) -> Self {
         self.records.extend(records);
         self.records.sort_unstable();
@@ -336,6 +331,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Findings that no claim has to ask for, each with where to look next, nearest first.
+    pub fn session(&self) -> impl Iterator<Item = (&Finding, &'static [&'static str])> {
+        self.session.iter().map(|finding| (finding, diagnosis::after_restart(finding)))
+    }
+
     /// The name of the worst that was found. A restart that nobody asked for explains more than
     /// the claims that suffered from it.
     pub fn discrepancy(&self) -> Discrepancy {

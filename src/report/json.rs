@@ -1,6 +1,7 @@
 //! `run.json`: everything the screens say, and where it stands in the records.
 
 use super::{Judged, Refused, exit_code};
+use crate::judge::Finding;
 use serde_json::{Value, json};
 
 /// Version of the layout of `run.json`.
@@ -39,7 +40,7 @@ fn session(judged: &Judged) -> Value {
         "exit_code": exit_code(verdict.outcome),
         "incomplete": verdict.incomplete,
         "claims": verdict.claims,
-        "session_findings": verdict.session,
+        "session_findings": verdict.session().map(with_next).collect::<Vec<_>>(),
         "controls": verdict.controls,
         "coverage": verdict.coverage,
         // On the session's monotonic clock, which begins at 0.
@@ -48,4 +49,10 @@ fn session(judged: &Judged) -> Value {
         "level_reference": "aes17",
         "loudness_tested": false,
     })
+}
+
+fn with_next((finding, next): (&Finding, &[&str])) -> Value {
+    let mut told = json!(finding);
+    told["next"] = json!(next);
+    told
 }

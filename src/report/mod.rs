@@ -4,7 +4,7 @@ mod json;
 mod text;
 
 pub use json::run_json;
-pub use text::{Style, refusal, screen};
+pub use text::{Style, refusal, screen, tally};
 
 use crate::journal::Head;
 use crate::judge::{Outcome, Verdict};

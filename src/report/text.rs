@@ -54,11 +54,15 @@ pub fn screen(judged: &Judged, style: Style) -> String {
             (_, None) => {}
         }
     }
-    row(&mut out, "controls", &verdict.controls);
+    let reasons = verdict.claims.iter().filter_map(|c| c.decisive());
+    // An ear that is no good is the reason already.
+    if !reasons.into_iter().any(|f| f.reason == verdict.controls) {
+        row(&mut out, "controls", &verdict.controls);
+    }
     row(&mut out, "NOT TESTED", &not_tested(verdict));
     let what = if verdict.outcome == Outcome::Fail { "next" } else { "do" };
     let mut places: Vec<&str> = Vec::new();
-    let session = verdict.session.iter().flat_map(|f| f.next());
+    let session = verdict.session().flat_map(|(_, next)| next);
     for place in session.chain(verdict.claims.iter().flat_map(|c| c.next)) {
         if !places.contains(place) {
             places.push(place);
@@ -78,6 +82,17 @@ pub fn refusal(refused: &Refused, style: Style) -> String {
     let mut out = format!("{word}  {path}  exit {code}  the device was NOT judged\n");
     row(&mut out, "why", reason);
     out
+}
+
+/// What became of several sessions, in one line.
+pub fn tally(sessions: &[Judged], refused: &[Refused], exit: u8) -> String {
+    let of = |outcome| sessions.iter().filter(|s| s.verdict.outcome == outcome).count();
+    let (passed, failed) = (of(Outcome::Pass), of(Outcome::Fail));
+    let all = sessions.len() + refused.len();
+    let unjudged = all - passed - failed;
+    format!(
+        "{all} sessions: {passed} passed, {failed} failed, {unjudged} not judged  exit {exit}\n"
+    )
 }
 
 fn row(out: &mut String, name: &str, text: &str) {

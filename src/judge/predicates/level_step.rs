@@ -266,7 +266,7 @@ fn step(
         Some((from, to)) => format!("volume {from}->{to} {step} dB"),
         None => format!("{step} dB"),
     };
-    let told = format!("{what}, {law} {mean_promise:+.2} +-{tolerance_db}");
+    let told = format!("{what}, {law} {mean_promise:+.2} +-{tolerance_db} dB");
     let finding = match decide::within(step, mean_promise, tolerance_db) {
         Decision::Inside => Finding::proven(RUNG, told),
         Decision::Outside => {

@@ -120,19 +120,8 @@ fn read(
             let finding = Finding::refuted(rung, Discrepancy::MalformedReply, reason);
             finding.citing([call.record, record])
         };
-        let text = match said {
-            Answer::Text(text) => text,
-            Answer::Error(error) => {
-                let reason = format!("it refused to tell its status: {error}");
-                let finding = Finding::refuted(rung, Discrepancy::Refused, reason);
-                return Err(finding.citing([call.record, record]));
-            }
-            Answer::Result(value) => {
-                return Err(malformed(format!("the status holds no text: {value}")));
-            }
-            Answer::Malformed(raw) => {
-                return Err(malformed(format!("the status is no JSON: {raw}")));
-            }
+        let Answer::Text(text) = said else {
+            return Err(malformed(format!("the status is no text: {said:?}")));
         };
         let status: Value = serde_json::from_str(text)
             .map_err(|error| malformed(format!("the status is no JSON: {error}")))?;
