@@ -18,7 +18,10 @@ pub enum Refusal {
     #[error(transparent)]
     Import(#[from] ImportError),
     /// A text in the recording's head is not valid.
-    #[error("in its {part}: {error}; the recording's head was changed, restore it")]
+    #[error(
+        "in its {part}: {error}; restore the recording's head, or give another scenario with \
+         --scenario FILE"
+    )]
     Head {
         /// `scenario`, `rig` or `profile`.
         part: &'static str,
