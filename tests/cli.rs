@@ -178,9 +178,9 @@ fn bad_input_is_refused_with_place_and_remedy() {
     fs::write(&records, broken.join("\n") + "\n").expect("written");
     check(&["judge", &folder.display().to_string()], 3, &["records.jsonl:5", "damaged"]);
     let head = fs::read_to_string(folder.join("head.json")).expect("head");
-    fs::write(folder.join("head.json"), head.replace("\"format\": 1", "\"format\": 9"))
+    fs::write(folder.join("head.json"), head.replace("\"format\": 2", "\"format\": 9"))
         .expect("written");
-    check(&["judge", &folder.display().to_string()], 3, &["format 9 is newer"]);
+    check(&["judge", &folder.display().to_string()], 3, &["`format` is 9", "update earwitness"]);
 }
 
 fn json(text: &str) -> serde_json::Value {

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the recording format that this build writes; it reads this and every older one.
-pub const FORMAT: u32 = 1;
+/// Version of the recording format, the only one that this build writes and reads. Format 1 had no
+/// seals, so nobody can tell whether such a recording is what was recorded.
+pub const FORMAT: u32 = 2;
 
 /// The head of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,7 +13,8 @@ pub struct Head {
     pub format: u32,
     /// The program that wrote it, `earwitness 0.1.0`.
     pub tool: String,
-    /// ULID-shaped run id (26 characters, Crockford base 32).
+    /// Run id of 128 bits in the form of a ULID (26 characters, Crockford base 32); an import takes
+    /// the bits from its evidence and texts, so that they hold no time.
     pub run_id: String,
     /// Where the evidence comes from.
     pub origin: Origin,

@@ -1,7 +1,7 @@
 //! A recording in memory: what an import or a simulation yields before (or instead of) the disk.
 
 use super::sound_index::SoundIndex;
-use super::{Clip, Condition, Entry, Evidence, Head, JournalError, Record, write_wav};
+use super::{Clip, Condition, Entry, Evidence, Head, JournalError, Record, Seal, Seals, write_wav};
 use crate::time::Window;
 use std::fs;
 use std::io::Write as _;
@@ -44,10 +44,7 @@ impl SampleFormat {
             (SampleFormat::Int32, &[a, b, c, d]) => {
                 f64::from(i32::from_le_bytes([a, b, c, d])) / 2_147_483_648.0
             }
-            (SampleFormat::Float32, &[a, b, c, d]) => {
-                let value = f64::from(f32::from_le_bytes([a, b, c, d]));
-                if value.is_finite() { value } else { 0.0 }
-            }
+            (SampleFormat::Float32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
             _ => 0.0,
         }
     }
@@ -83,7 +80,8 @@ impl MemoryRecording {
     pub fn new(head: Head, records: Vec<Record>, segments: Vec<Segment>) -> Self {
         let mut index = SoundIndex::default();
         for record in &records {
-            index.note(record);
+            // A block that can't be is not found later: its sound counts as lost.
+            let _ = index.note(record);
         }
         MemoryRecording { head, records, segments, index }
     }
@@ -99,7 +97,8 @@ impl MemoryRecording {
         &self.segments
     }
 
-    /// Writes the recording into `folder`, which must not hold one yet.
+    /// Writes the recording into `folder`, which must not hold one yet, and seals its files in the
+    /// end record.
     ///
     /// # Errors
     /// When the folder exists with a recording in it or can't be written.
@@ -107,15 +106,24 @@ impl MemoryRecording {
         fs::create_dir_all(folder).map_err(JournalError::io(folder))?;
         let head_path = folder.join("head.json");
         let mut head = fs::File::create_new(&head_path).map_err(JournalError::io(&head_path))?;
-        let text = serde_json::to_string_pretty(&self.head).expect("a head is plain data");
-        head.write_all(format!("{text}\n").as_bytes()).map_err(JournalError::io(&head_path))?;
+        let text = serde_json::to_string_pretty(&self.head).expect("a head is plain data") + "\n";
+        head.write_all(text.as_bytes()).map_err(JournalError::io(&head_path))?;
+        let mut seals = Seals::from([("head.json".into(), Seal::of(text.as_bytes()))]);
         for (k, segment) in self.segments.iter().enumerate() {
-            write_wav(&folder.join(segment_file(k as u32 + 1)), segment)?;
+            let name = segment_file(k as u32 + 1);
+            let path = folder.join(&name);
+            write_wav(&path, segment)?;
+            seals.insert(name, Seal::of_file(&path).map_err(JournalError::io(&path))?);
         }
         let path = folder.join("records.jsonl");
         let mut lines = String::new();
         for record in &self.records {
-            lines.push_str(&serde_json::to_string(record).expect("a record is plain data"));
+            let mut record = record.clone();
+            if let Entry::End { files, .. } = &mut record.entry {
+                seals.insert("records.jsonl".into(), Seal::of(lines.as_bytes()));
+                files.clone_from(&seals);
+            }
+            lines.push_str(&serde_json::to_string(&record).expect("a record is plain data"));
             lines.push('\n');
         }
         fs::write(&path, lines).map_err(JournalError::io(&path))

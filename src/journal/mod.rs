@@ -2,12 +2,15 @@
 //!
 //! A recording is a folder with `head.json`, `records.jsonl` and `mic-NNN.wav`. A session without
 //! its end record, with a torn line or with fewer samples than its records say is *incomplete*.
+//! The end record holds length and SHA-256 of every file; a file that is not what they say is
+//! *refused*.
 
 mod head;
 mod memory;
 mod read;
 mod record;
 mod redact;
+mod seal;
 mod sound_index;
 mod wav;
 
@@ -16,6 +19,7 @@ pub use memory::{MemoryRecording, SampleFormat, Segment};
 pub use read::Recording;
 pub use record::{Blob, Command, Edge, Entry, Observation, Party, Record, Service};
 pub use redact::{Redactor, redact_mqtt_connect};
+pub use seal::{Seal, Sealing, Seals};
 pub use wav::{WavReader, write_wav};
 
 use crate::time::{Moment, Window};
@@ -106,17 +110,40 @@ pub enum JournalError {
         /// What is wrong.
         what: String,
     },
-    /// A newer program wrote it.
+    /// Another version of the program wrote it.
     #[error(
-        "{path}: format {found} is newer than this program understands ({FORMAT}); \
-         update earwitness",
+        "{path}: the field `format` is {found}, this program reads {FORMAT}; {remedy}",
         path = path.display()
     )]
-    TooNew {
+    Format {
         /// Which file.
         path: PathBuf,
-        /// Its format.
-        found: u32,
+        /// What stands there.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A file is not the one that was recorded.
+    #[error(
+        "{path}: it was changed after the recording ({what}); \
+         restore the file from its original",
+        path = path.display()
+    )]
+    Changed {
+        /// Which file.
+        path: PathBuf,
+        /// How that is known.
+        what: String,
+    },
+    /// Nobody vouches for a file.
+    #[error(
+        "{path}: the end record of the session holds no length and SHA-256 of it; \
+         restore records.jsonl from its original",
+        path = path.display()
+    )]
+    Unsealed {
+        /// Which file.
+        path: PathBuf,
     },
     /// A line inside the journal is damaged (a torn last line is only incomplete).
     #[error(

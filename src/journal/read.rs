@@ -1,12 +1,15 @@
 //! A recording on disk, read as a stream; torn tails make it incomplete, never unreadable.
 
 use super::memory::segment_file;
+use super::seal::{holds, is_whole};
 use super::sound_index::SoundIndex;
-use super::{Clip, Condition, Entry, Evidence, FORMAT, Head, JournalError, Record, WavReader};
-use crate::time::Window;
+use super::{
+    Clip, Condition, Entry, Evidence, FORMAT, Head, JournalError, Record, Sealing, Seals, WavReader,
+};
+use crate::time::{Moment, Window};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The longest line that a journal may hold, in bytes.
@@ -15,7 +18,8 @@ const MAX_LINE: u64 = 16 << 20;
 /// A recording's folder, opened for judging.
 #[derive(Debug)]
 pub struct Recording {
-    records_path: PathBuf,
+    /// `None` when there was no `records.jsonl`, which is then in the condition.
+    records_path: Option<PathBuf>,
     head: Head,
     condition: Condition,
     index: SoundIndex,
@@ -23,43 +27,47 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Opens a folder: reads the head, walks the records once, and holds the sound files against
-    /// what the records promise.
+    /// Opens a folder: reads the head, walks the records once, and holds every file against what
+    /// the records promise and the end record vouches for.
     ///
     /// # Errors
-    /// When there is no recording, its head is torn or too new, or a record in the middle is
-    /// damaged. What merely stops early is [`Condition::Incomplete`].
+    /// When there is no recording, its head is torn or of another format, a record in the middle
+    /// is damaged, or a file is not the one that was recorded. What merely stops early is
+    /// [`Condition::Incomplete`].
     pub fn open(folder: &Path) -> Result<Self, JournalError> {
         let head = read_head(folder)?;
-        let records_path = folder.join("records.jsonl");
+        let path = folder.join("records.jsonl");
         let mut missing = Vec::new();
-        let mut index = SoundIndex::default();
-        let mut ended = false;
-        match Lines::open(&records_path) {
-            Ok(mut lines) => {
-                for record in &mut lines {
-                    let record = record?;
-                    index.note(&record);
-                    ended = matches!(record.entry, Entry::End { records } if records == record.n);
-                }
-                if lines.torn {
-                    missing.push(format!("records.jsonl is torn in line {}", lines.line));
-                } else if !ended {
-                    missing.push("records.jsonl has no end record".into());
-                }
+        let walked = match Lines::open(&path) {
+            Ok(lines) => Some(walk(lines, &mut missing)?),
+            Err(JournalError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+                missing.push("there is no records.jsonl".into());
+                None
             }
-            Err(error) => missing.push(format!("records.jsonl can't be read: {error}")),
+            Err(error) => return Err(error),
+        };
+        let records_path = walked.is_some().then_some(path);
+        let Walked { index, seals } = walked.unwrap_or_default();
+        if let Some(seals) = &seals
+            && !is_whole(folder, "head.json", seals)?
+        {
+            let what = "it is shorter than it was recorded".into();
+            return Err(JournalError::Changed { path: folder.join("head.json"), what });
         }
         let mut segments = BTreeMap::new();
         for (segment, promised) in index.promised() {
-            let path = folder.join(segment_file(segment));
-            match WavReader::open(&path) {
-                Ok(wav) if wav.frames < promised => {
-                    let (file, there) = (segment_file(segment), wav.frames);
-                    missing.push(format!("{file} holds {there} of {promised} samples"));
+            let name = segment_file(segment);
+            let whole = seals.as_ref().map_or(Ok(true), |seals| is_whole(folder, &name, seals))?;
+            match WavReader::open(&folder.join(&name)) {
+                Ok(wav) => {
+                    let there = wav.frames;
+                    if there < promised {
+                        missing.push(format!("{name} holds {there} of {promised} samples"));
+                    } else if !whole {
+                        missing.push(format!("{name} is shorter than it was recorded"));
+                    }
                     segments.insert(segment, wav);
                 }
-                Ok(wav) => drop(segments.insert(segment, wav)),
                 Err(error) => missing.push(error.to_string()),
             }
         }
@@ -69,6 +77,42 @@ impl Recording {
         };
         Ok(Recording { records_path, head, condition, index, segments })
     }
+}
+
+/// What the records say about the sound, and the seals if the session was ended in order.
+#[derive(Default)]
+struct Walked {
+    index: SoundIndex,
+    seals: Option<Seals>,
+}
+
+/// Reads all records once; what is `missing` at their end is added to the reasons.
+fn walk(mut lines: Lines, missing: &mut Vec<String>) -> Result<Walked, JournalError> {
+    let mut index = SoundIndex::default();
+    let mut end = None;
+    while let Some(record) = lines.next() {
+        let record = record?;
+        index.note(&record).map_err(|what| lines.damaged(what))?;
+        end = match record.entry {
+            Entry::End { records, files } if records == record.n => {
+                Some((files, lines.before.clone().seal()))
+            }
+            _ => None,
+        };
+    }
+    if lines.torn {
+        missing.push(format!("records.jsonl is torn in line {}", lines.line));
+        return Ok(Walked { index, seals: None });
+    }
+    let Some((seals, before)) = end else {
+        missing.push("records.jsonl has no end record".into());
+        return Ok(Walked { index, seals: None });
+    };
+    match seals.get("records.jsonl") {
+        Some(seal) => holds(&lines.path, &before, seal)?,
+        None => return Err(JournalError::Unsealed { path: lines.path }),
+    }
+    Ok(Walked { index, seals: Some(seals) })
 }
 
 fn read_head(folder: &Path) -> Result<Head, JournalError> {
@@ -86,10 +130,14 @@ fn read_head(folder: &Path) -> Result<Head, JournalError> {
     }
     let value: serde_json::Value =
         serde_json::from_str(&text).map_err(|error| torn(error.to_string()))?;
-    let format = value.get("format").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if format > u64::from(FORMAT) {
-        let found = u32::try_from(format).unwrap_or(u32::MAX);
-        return Err(JournalError::TooNew { path, found });
+    let format = value.get("format").ok_or_else(|| torn("the field `format` is missing".into()))?;
+    if format.as_u64() != Some(u64::from(FORMAT)) {
+        let remedy = match format.as_u64() {
+            Some(format) if format > u64::from(FORMAT) => "it is newer, update earwitness",
+            Some(1) => "it is older and holds no checksums, import or record the session again",
+            _ => "no program ever wrote that, restore the file from its original",
+        };
+        return Err(JournalError::Format { path, found: format.to_string(), remedy });
     }
     serde_json::from_value(value).map_err(|error| torn(error.to_string()))
 }
@@ -98,47 +146,78 @@ fn read_head(folder: &Path) -> Result<Head, JournalError> {
 struct Lines {
     path: PathBuf,
     file: BufReader<fs::File>,
+    /// Number of the current line, from 1.
     line: u64,
+    /// The current line.
+    text: Vec<u8>,
+    /// Everything before the current line.
+    before: Sealing,
+    /// Ordering stamp of the current record.
+    at: Moment,
     torn: bool,
 }
 
 impl Lines {
-    fn open(path: &Path) -> Result<Self, std::io::Error> {
-        let file = BufReader::new(fs::File::open(path)?);
-        Ok(Lines { path: path.into(), file, line: 0, torn: false })
+    fn open(path: &Path) -> Result<Self, JournalError> {
+        let file = BufReader::new(fs::File::open(path).map_err(JournalError::io(path))?);
+        Ok(Lines {
+            path: path.into(),
+            file,
+            line: 0,
+            text: Vec::new(),
+            before: Sealing::default(),
+            at: Moment::START,
+            torn: false,
+        })
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line: self.line, what: what.into() }
+    }
+
+    /// Fills `text` with the next line; false at the end of the file.
+    fn advance(&mut self) -> Result<bool, JournalError> {
+        self.before.take(&self.text);
+        self.text.clear();
+        let mut limited = std::io::Read::take(&mut self.file, MAX_LINE);
+        match limited.read_until(b'\n', &mut self.text) {
+            Ok(0) => return Ok(false),
+            Ok(_) => self.line += 1,
+            Err(source) => return Err(JournalError::Io { path: self.path.clone(), source }),
+        }
+        // A last line without its newline is torn and left out, whatever it holds.
+        self.torn = self.text.last() != Some(&b'\n');
+        if self.torn && self.text.len() as u64 == MAX_LINE {
+            return Err(self.damaged("longer than 16 MiB"));
+        }
+        Ok(!self.torn)
+    }
+
+    fn record(&mut self) -> Result<Record, JournalError> {
+        let record: Record =
+            serde_json::from_slice(&self.text).map_err(|error| self.damaged(error.to_string()))?;
+        if record.n != self.line - 1 {
+            return Err(self.damaged(format!("record number {} stands in its place", record.n)));
+        }
+        if record.at < self.at {
+            return Err(self.damaged("its time `at` is earlier than that of the record before it"));
+        }
+        if matches!(record.entry, Entry::Saw { captured_at, .. } if captured_at > record.at) {
+            return Err(self.damaged("it was captured, `captured_at`, after it was recorded, `at`"));
+        }
+        self.at = record.at;
+        Ok(record)
     }
 }
 
 impl Iterator for Lines {
     type Item = Result<Record, JournalError>;
 
-    /// A last line without its newline is torn and left out, whatever it holds.
     fn next(&mut self) -> Option<Self::Item> {
-        let mut text = Vec::new();
-        let mut limited = std::io::Read::take(&mut self.file, MAX_LINE);
-        let read = limited.read_until(b'\n', &mut text);
-        let damaged = |line, what| JournalError::Damaged { path: self.path.clone(), line, what };
-        match read {
-            Ok(0) => return None,
-            Ok(_) => self.line += 1,
-            Err(source) => {
-                return Some(Err(JournalError::Io { path: self.path.clone(), source }));
-            }
-        }
-        if text.last() != Some(&b'\n') {
-            if text.len() as u64 == MAX_LINE {
-                return Some(Err(damaged(self.line, "longer than 16 MiB".into())));
-            }
-            self.torn = true;
-            return None;
-        }
-        match serde_json::from_slice::<Record>(&text) {
-            Ok(record) if record.n + 1 == self.line => Some(Ok(record)),
-            Ok(record) => {
-                let what = format!("record number {} stands in its place", record.n);
-                Some(Err(damaged(self.line, what)))
-            }
-            Err(error) => Some(Err(damaged(self.line, error.to_string()))),
+        match self.advance() {
+            Ok(true) => Some(self.record()),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
         }
     }
 }
@@ -153,10 +232,10 @@ impl Evidence for Recording {
     }
 
     fn records(&self) -> Box<dyn Iterator<Item = Result<Record, JournalError>> + '_> {
-        match Lines::open(&self.records_path) {
-            Ok(lines) => Box::new(lines),
-            // `open` has already put this into the condition.
-            Err(_) => Box::new(std::iter::empty()),
+        match self.records_path.as_deref().map(Lines::open) {
+            Some(Ok(lines)) => Box::new(lines),
+            Some(Err(error)) => Box::new(std::iter::once(Err(error))),
+            None => Box::new(std::iter::empty()),
         }
     }
 

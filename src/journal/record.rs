@@ -1,5 +1,6 @@
 //! What a journal holds: bytes, frames and samples with times, never parsed opinions.
 
+use super::Seals;
 use crate::time::{Moment, SampleIndex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -49,6 +50,10 @@ pub enum Entry {
     End {
         /// Number of records before this one.
         records: u64,
+        /// On disk: what each file is, `records.jsonl` up to this record. A session in memory has
+        /// no files.
+        #[serde(default, skip_serializing_if = "Seals::is_empty")]
+        files: Seals,
     },
 }
 

@@ -3,6 +3,12 @@
 use super::{Entry, Observation, Record};
 use crate::time::{Moment, Window};
 
+/// How late or early a block may be stamped by whoever takes the samples from the driver, seconds.
+const JITTER: f64 = 0.005;
+
+/// How far a sample clock may be from its nominal rate (facts/acoustics.md).
+const DRIFT: f64 = 0.001;
+
 /// One block of samples.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -29,29 +35,58 @@ pub(super) struct Stretch {
     pub whole: bool,
 }
 
+impl Block {
+    /// The sample after its last one.
+    fn end(&self) -> u64 {
+        self.first.saturating_add(self.count)
+    }
+
+    /// Whether `next` goes on where this one ends: in the file and in time.
+    fn goes_on_with(&self, next: &Block, rate: f64) -> bool {
+        let lasts = self.count as f64 / rate;
+        let late = next.at.seconds_since(self.at) - lasts;
+        next.segment == self.segment
+            && next.first == self.end()
+            && late.abs() <= JITTER + DRIFT * lasts
+    }
+}
+
 impl SoundIndex {
     /// Takes note of a `sound` record; other records are passed over.
-    pub fn note(&mut self, record: &Record) {
-        if let Entry::Saw { captured_at, what: Observation::Sound { segment, first, count } } =
+    ///
+    /// # Errors
+    /// When it can't follow the blocks before it; it is not taken then.
+    pub fn note(&mut self, record: &Record) -> Result<(), &'static str> {
+        let &Entry::Saw { captured_at, what: Observation::Sound { segment, first, count } } =
             &record.entry
-        {
-            let block =
-                Block { segment: *segment, first: first.0, count: *count, at: *captured_at };
-            self.blocks.push(block);
+        else {
+            return Ok(());
+        };
+        let block = Block { segment, first: first.0, count, at: captured_at };
+        if block.first.checked_add(block.count).is_none() {
+            return Err("it counts more samples than there are numbers");
         }
+        if let Some(last) = self.blocks.last() {
+            if block.at < last.at {
+                return Err("its sound is earlier than that of the block before it");
+            }
+            if (block.segment, block.first) < (last.segment, last.end()) {
+                return Err("its samples belong to a block before it");
+            }
+        }
+        self.blocks.push(block);
+        Ok(())
     }
 
     /// Samples that the records promise for each segment, in order of segment number.
     pub fn promised(&self) -> Vec<(u32, u64)> {
         let mut promised: Vec<(u32, u64)> = Vec::new();
         for block in &self.blocks {
-            let end = block.first.saturating_add(block.count);
-            match promised.iter_mut().find(|(segment, _)| *segment == block.segment) {
-                Some((_, most)) => *most = (*most).max(end),
-                None => promised.push((block.segment, end)),
+            match promised.last_mut() {
+                Some((segment, most)) if *segment == block.segment => *most = block.end(),
+                _ => promised.push((block.segment, block.end())),
             }
         }
-        promised.sort_unstable();
         promised
     }
 
@@ -65,14 +100,14 @@ impl SoundIndex {
         let skipped = (window.from.seconds_since(block.at).max(0.0) * rate).round() as u64;
         let wanted = (window.seconds() * rate).round() as u64;
         let first = block.first.saturating_add(skipped);
-        let mut end = block.first.saturating_add(block.count);
+        let mut last = block;
         for next in &self.blocks[here + 1..] {
-            if next.segment != block.segment || next.first != end || end >= first + wanted {
+            if last.end() >= first.saturating_add(wanted) || !last.goes_on_with(next, rate) {
                 break;
             }
-            end = end.saturating_add(next.count);
+            last = next;
         }
-        let count = end.saturating_sub(first).min(wanted);
+        let count = last.end().saturating_sub(first).min(wanted);
         let whole = !begins_before && count == wanted;
         let start = if begins_before { block.at } else { window.from };
         Some(Stretch { segment: block.segment, first, count, start, whole })
@@ -90,9 +125,37 @@ mod tests {
             let captured_at = Moment::from_secs_f64(at);
             let what = Observation::Sound { segment, first: SampleIndex(first), count };
             let entry = Entry::Saw { captured_at, what };
-            index.note(&Record { n: n as u64, at: captured_at, entry });
+            index.note(&Record { n: n as u64, at: captured_at, entry }).unwrap();
         }
         index
+    }
+
+    #[test]
+    fn samples_without_a_gap_may_still_be_apart_in_time() {
+        let whole = |second: f64| {
+            let index = index(&[(1, 0, 1000, 1.0), (1, 1000, 1000, second)]);
+            index.find(Window::from_secs(1.5, 2.5), |_| Some(1000)).unwrap().whole
+        };
+        assert!(whole(2.0) && whole(2.004) && whole(1.996));
+        assert!(!whole(2.2) && !whole(1.9));
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_is_refused() {
+        let note = |segment, first, count, at| {
+            let mut index = index(&[(2, 0, 1000, 1.0)]);
+            let captured_at = Moment::from_secs_f64(at);
+            let what = Observation::Sound { segment, first: SampleIndex(first), count };
+            let entry = Entry::Saw { captured_at, what };
+            let noted = index.note(&Record { n: 1, at: captured_at, entry });
+            (noted.is_ok(), index.blocks.len())
+        };
+        assert_eq!(note(2, 1000, 1000, 2.0), (true, 2));
+        assert_eq!(note(3, 0, 1000, 2.0), (true, 2));
+        assert_eq!(note(2, u64::MAX, 2, 2.0), (false, 1));
+        assert_eq!(note(2, 1000, 1000, 0.9), (false, 1));
+        assert_eq!(note(2, 999, 1000, 2.0), (false, 1));
+        assert_eq!(note(1, 0, 1000, 2.0), (false, 1));
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn rechunk(old: &[Record], cuts: &[usize], join: &[bool]) -> Rechunked {
     }
     for (n, record) in (0..).zip(&mut new.records) {
         record.n = n;
-        if let Entry::End { records } = &mut record.entry {
+        if let Entry::End { records, .. } = &mut record.entry {
             *records = n;
         }
     }

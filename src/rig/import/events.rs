@@ -1,13 +1,12 @@
 //! `events.jsonl`, one line at a time, as typed events.
 
 use super::error::{ImportError, Place, need};
-use crate::journal::Party;
+use crate::journal::{Party, Seal, Sealing};
 use crate::time::Moment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rumqttc::mqttbytes::{QoS, qos};
 use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -77,7 +76,7 @@ pub(super) struct Events {
     line: u64,
     latest: f64,
     shift: Duration,
-    digest: Sha256,
+    sealing: Sealing,
 }
 
 impl Events {
@@ -85,12 +84,12 @@ impl Events {
     pub fn open(path: &Path, shift: Duration) -> Result<Self, ImportError> {
         let file = BufReader::new(File::open(path).map_err(ImportError::reading(path))?);
         let path = path.to_path_buf();
-        Ok(Events { path, file, line: 0, latest: 0.0, shift, digest: Sha256::new() })
+        Ok(Events { path, file, line: 0, latest: 0.0, shift, sealing: Sealing::default() })
     }
 
-    /// SHA-256 of everything read.
-    pub fn digest(self) -> [u8; 32] {
-        self.digest.finalize().into()
+    /// The seal of everything read.
+    pub fn seal(self) -> Seal {
+        self.sealing.seal()
     }
 
     /// The next line that isn't blank.
@@ -103,7 +102,7 @@ impl Events {
                 return Ok(None);
             }
             self.line += 1;
-            self.digest.update(&bytes);
+            self.sealing.take(&bytes);
             if bytes.len() as u64 == MAX_LINE {
                 let what = "the line is longer than 16 MiB".into();
                 return Err(ImportError::BadJson { place: self.place(), what });

@@ -16,13 +16,11 @@ use self::translate::{StepNames, Timeline, Translated, Translator};
 use super::room::{LEAD, Room};
 use crate::audio::law::Law;
 use crate::journal::{
-    Edge, Entry, FORMAT, Head, MemoryRecording, NamedText, Observation, Origin, Record, Segment,
-    WavReader,
+    Edge, Entry, FORMAT, Head, MemoryRecording, NamedText, Observation, Origin, Record, Seal,
+    Seals, Segment, WavReader,
 };
 use crate::time::{Moment, SampleIndex};
 use sha2::{Digest as _, Sha256};
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -85,7 +83,8 @@ pub fn import(
     let mut told = translator.finish();
     check_key(&meta_path, &events_path, &meta, &told)?;
 
-    let digests = [events.digest(), file_digest(&wav_path)?];
+    let wav = Seal::of_file(&wav_path).map_err(ImportError::reading(&wav_path))?;
+    let session = [&events.seal().sha256, &wav.sha256, &meta.starts.nanos().to_string()];
     let tap = Ear { segment: speaker, starts: meta.starts + shift };
     let ear = match &options.room {
         Some(room) => in_room(room, tap, &mut told, beacon),
@@ -95,7 +94,7 @@ pub fn import(
     let head = Head {
         format: FORMAT,
         tool: concat!("earwitness ", env!("CARGO_PKG_VERSION")).into(),
-        run_id: run_id(&digests, &scenario, &rig, options.room.as_ref()),
+        run_id: run_id(&session.map(String::as_str), &[&scenario, &rig, &shipped.profile]),
         origin: Origin::Imported,
         seed: options.room.as_ref().map_or(0, |room| room.seed),
         scenario,
@@ -213,45 +212,44 @@ fn note_sound(ear: &Ear, timeline: &mut Timeline) {
 fn in_order(mut timeline: Timeline) -> Vec<Record> {
     timeline.sort_by_key(|(at, _)| *at);
     let last = timeline.last().map_or(Moment::START, |(at, _)| *at);
-    timeline.push((last, Entry::End { records: timeline.len() as u64 }));
+    timeline.push((last, Entry::End { records: timeline.len() as u64, files: Seals::new() }));
     let numbered = (0..).zip(timeline);
     numbered.map(|(n, (at, entry))| Record { n, at, entry }).collect()
 }
 
-/// A run id that depends on everything that goes in and on nothing else.
-fn run_id(
-    files: &[[u8; 32]],
-    scenario: &NamedText,
-    rig: &NamedText,
-    room: Option<&Room>,
-) -> String {
+/// A run id that depends on all evidence and all texts, the room's in the rig's among them, and on
+/// nothing else; the clock has no part in it.
+fn run_id(session: &[&str], texts: &[&NamedText]) -> String {
     let mut digest = Sha256::new();
-    files.iter().for_each(|file| digest.update(file));
-    let room = room.map_or(String::new(), Room::to_string);
-    for text in [&scenario.text, &rig.text, &room] {
-        // With its length, so that no two sets of texts run together into the same bytes.
-        digest.update((text.len() as u64).to_be_bytes());
-        digest.update(text);
+    for part in session.iter().copied().chain(texts.iter().map(|named| named.text.as_str())) {
+        // With its length, so that no two lists of parts run together into the same bytes.
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
     }
     crockford(&digest.finalize().into())
 }
 
-/// The first 130 bits as 26 digits of Crockford's base 32, the shape of a ULID.
+/// The first 128 bits as a ULID is written: 26 digits of Crockford's base 32, two bits unused.
 fn crockford(digest: &[u8; 32]) -> String {
     const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    let bit = |k: usize| usize::from(digest[k / 8] >> (7 - k % 8) & 1);
+    let bit = |k: usize| match k.checked_sub(2) {
+        Some(k) => usize::from(digest[k / 8] >> (7 - k % 8) & 1),
+        None => 0,
+    };
     let digit = |n: usize| (0..5).fold(0, |value, k| 2 * value + bit(5 * n + k));
     (0..26).map(|n| char::from(DIGITS[digit(n)])).collect()
 }
 
-fn file_digest(path: &Path) -> Result<[u8; 32], ImportError> {
-    let mut file = File::open(path).map_err(ImportError::reading(path))?;
-    let mut digest = Sha256::new();
-    let mut block = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut block).map_err(ImportError::reading(path))? {
-            0 => return Ok(digest.finalize().into()),
-            count => digest.update(&block[..count]),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_id_is_a_ulid() {
+        assert_eq!(crockford(&[0; 32]), "0".repeat(26));
+        assert_eq!(crockford(&[0xff; 32]), "7".to_owned() + &"Z".repeat(25));
+        let mut one = [0; 32];
+        one[15] = 1;
+        assert_eq!(crockford(&one), "0".repeat(25) + "1");
     }
 }
