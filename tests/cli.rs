@@ -153,6 +153,18 @@ fn another_law_is_named_from_the_step() {
 }
 
 #[test]
+fn an_import_that_cannot_be_written_ends_with_an_error() {
+    let home = TempDir::new().expect("a folder");
+    let file = home.path().join("file");
+    fs::write(&file, "").expect("written");
+    for place in [file.clone(), file.join("below")] {
+        let arguments = ["import", &session("ws-healthy"), "--output-dir"];
+        let place = place.display().to_string();
+        check(&[&arguments[..], &[&place]].concat(), 3, &["NOT WRITTEN", "/file", "give a folder"]);
+    }
+}
+
+#[test]
 fn bad_input_is_refused_with_place_and_remedy() {
     let home = TempDir::new().expect("a folder");
     let empty = home.path().join("empty");

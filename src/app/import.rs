@@ -3,10 +3,11 @@
 use super::evaluate::shipped;
 use super::{Exit, Streams};
 use crate::cli::ImportArguments;
-use crate::journal::Evidence as _;
+use crate::journal::{Evidence as _, JournalError};
 use crate::rig::import::{self, Options};
 use crate::scenario::Scenario;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
@@ -33,11 +34,14 @@ pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
         let head = recording.head();
         let scenario = Scenario::load(&head.scenario).map(|s| s.name).unwrap_or_default();
         let run = arguments.output_dir.join(&head.run_id);
-        let target = next_attempt(&run.join("imported").join(scenario));
-        match recording.save(&target) {
-            Ok(()) => streams.result(&format!("{}\n", target.display())),
+        let saved = next_attempt(&run.join("imported").join(scenario))
+            .and_then(|target| recording.save(&target).map(|()| target));
+        match saved {
+            Ok(target) => streams.result(&format!("{}\n", target.display())),
             Err(error) => {
-                streams.complain(&format!("NOT WRITTEN  {error}\n"));
+                streams.complain(&format!(
+                    "NOT WRITTEN  {error}; give a folder that can be written\n"
+                ));
                 exit = exit.and(Exit::CouldNotJudge);
             }
         }
@@ -45,9 +49,21 @@ pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
     exit
 }
 
-/// The first attempt number whose folder does not exist: attempts are never overwritten.
-fn next_attempt(folder: &Path) -> PathBuf {
-    let numbered = (1u64..).map(|n| folder.join(n.to_string()));
-    let free = numbered.into_iter().find(|path| !fs::exists(path).unwrap_or(true));
-    free.expect("the numbers don't run out before the disk does")
+/// Makes the first attempt's folder that did not exist: attempts are never overwritten, also not
+/// by another import at the same time.
+fn next_attempt(folder: &Path) -> Result<PathBuf, JournalError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| JournalError::Io { path, source }
+    };
+    fs::create_dir_all(folder).map_err(failed(folder))?;
+    for n in 1u64.. {
+        let attempt = folder.join(n.to_string());
+        match fs::create_dir(&attempt) {
+            Ok(()) => return Ok(attempt),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(&attempt)(error)),
+        }
+    }
+    unreachable!("the numbers don't run out before the disk does")
 }
