@@ -134,7 +134,7 @@ impl<'a> Case<'a> {
     /// The application's state at an instant, as the console told it in the same boot.
     pub fn state_at(&self, at: Moment) -> Option<&str> {
         let mut state = None;
-        for fact in self.story.facts.iter().take_while(|f| f.at <= at) {
+        for fact in self.story.facts.iter().filter(|f| f.at <= at) {
             match &fact.what {
                 What::Boot(BootEvent::Began { .. }) => state = None,
                 What::Uart(UartLine { means: Meaning::State { to, .. }, .. }) => {

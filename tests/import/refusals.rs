@@ -1,7 +1,9 @@
 //! Whatever is wrong with a foreign session is said with its place and its remedy.
 
-use super::{copy, edit_events, edit_meta, load};
+use super::{copy, edit_events, edit_meta, load, observations};
+use earwitness::journal::{Observation, Party};
 use earwitness::rig::import::Options;
+use earwitness::time::Moment;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -124,6 +126,18 @@ fn a_bad_sound_file_is_named() {
     };
     refuses("ws-healthy", cut(1044), &["speaker.wav", "500 of the 338939", "copy the whole"]);
     refuses("ws-healthy", cut(40), &["speaker.wav", "inside its header"]);
+    let set = |at: usize, value: &'static [u8]| {
+        move |folder: &Path| {
+            let path = folder.join("speaker.wav");
+            let mut wav = fs::read(&path).unwrap();
+            wav[at..at + value.len()].copy_from_slice(value);
+            fs::write(&path, wav).unwrap();
+            0
+        }
+    };
+    refuses("ws-healthy", set(22, &[2]), &["speaker.wav", "2 channels; give one"]);
+    refuses("ws-healthy", set(24, &[0xff; 4]), &["speaker.wav", "4294967295 Hz", "8000 to 192000"]);
+    refuses("ws-healthy", set(40, &[0xfe, 0xff, 0xff, 0xff]), &["338939 of the 2147483647"]);
 }
 
 #[test]
@@ -139,8 +153,61 @@ fn datagrams_need_a_hello() {
             hello
         });
         let text = fs::read_to_string(folder.join("events.jsonl")).unwrap();
-        let datagram = |line: &str| serde_json::from_str::<Value>(line).unwrap()["ch"] == "udp";
-        text.lines().position(datagram).unwrap() + 1
+        let sent = |line: &str| {
+            let event: Value = serde_json::from_str(line).unwrap();
+            event["ch"] == "udp" && event["dir"] == "tx"
+        };
+        text.lines().position(sent).unwrap() + 1
     };
     refuses("mqtt-healthy", spoil, &["@", "before any server hello", "restore the line"]);
+}
+
+#[test]
+fn what_a_device_sends_before_the_hello_is_recorded() {
+    for name in ["mqtt-healthy", "ws-healthy"] {
+        let stray = |folder: &Path| {
+            let event = json!({"t": 0.0, "ch": "udp", "dir": "rx", "b64": "AQID"});
+            prepend(folder, "events.jsonl", format!("{event}\n").as_bytes());
+        };
+        let (_home, folder) = copy(name, stray);
+        let seen = observations(&load(&folder, &Options::default()).unwrap());
+        let datagram = |what: &Observation| match what {
+            Observation::Datagram { from, bytes } => *from == Party::Device && bytes.0 == [1, 2, 3],
+            _ => false,
+        };
+        assert!(seen.iter().any(|(at, what)| *at == Moment::START && datagram(what)), "{name}");
+    }
+}
+
+fn prepend(folder: &Path, file: &str, bytes: &[u8]) {
+    let path = folder.join(file);
+    fs::write(&path, [bytes, &fs::read(&path).unwrap()].concat()).unwrap();
+}
+
+#[test]
+fn a_byte_order_mark_is_named() {
+    for file in ["events.jsonl", "meta.json"] {
+        for mark in [&b"\xef\xbb\xbf"[..], b"\xff\xfe"] {
+            let spoil = |folder: &Path| {
+                prepend(folder, file, mark);
+                0
+            };
+            refuses("ws-healthy", spoil, &[file, "byte order mark", "UTF-8 without"]);
+        }
+    }
+}
+
+#[test]
+fn a_session_that_does_not_fit_into_memory_is_refused() {
+    let (_home, folder) = copy("ws-healthy", |folder| {
+        let path = folder.join("events.jsonl");
+        let text = fs::read_to_string(&path).unwrap();
+        let late = json!({"t": 86_000.0, "ch": "note", "phase": "late"});
+        fs::write(&path, format!("{text}{late}\n")).unwrap();
+    });
+    assert!(load(&folder, &Options::default()).is_ok(), "a tap is only as long as its file");
+    let room = Some("seed=1,snr13=20".parse().unwrap());
+    let error = load(&folder, &Options { room, ..Options::default() }).unwrap_err().to_string();
+    assert!(error.contains("events.jsonl: the ear would deliver 2064"), "{error}");
+    assert!(error.contains("cut the session"), "{error}");
 }

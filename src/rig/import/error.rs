@@ -59,6 +59,15 @@ pub enum ImportError {
         /// What the system said.
         source: io::Error,
     },
+    /// Not UTF-8 as JSON wants it.
+    #[error(
+        "{path}: it begins with a byte order mark; save it as UTF-8 without one",
+        path = path.display()
+    )]
+    ByteOrderMark {
+        /// Which file.
+        path: PathBuf,
+    },
     /// Not JSON, or JSON of another shape.
     #[error("{place}: bad JSON ({what}); repair it or record the session again")]
     BadJson {
@@ -150,6 +159,20 @@ pub enum ImportError {
         /// Samples by its header.
         claimed: u64,
     },
+    /// More sound than can be held.
+    #[error(
+        "{path}: the ear would deliver {samples} samples, at most {most} can be imported (an \
+         hour at 48 kHz); cut the session at its end, or record at a lower rate",
+        path = path.display()
+    )]
+    TooLong {
+        /// The sound file, or the events when a room makes the sound as long as they are.
+        path: PathBuf,
+        /// How many there would be.
+        samples: u64,
+        /// How many there may be.
+        most: u64,
+    },
     /// The sound file belongs to another session.
     #[error(
         "{path}: it holds {wav} samples, but meta.json says speaker_wav.samples = {meta}; \
@@ -176,13 +199,13 @@ pub enum ImportError {
         /// Where the last server hello stands.
         hello: Place,
     },
-    /// Datagrams that nobody could decrypt.
+    /// Audio sent to the device that nobody could decrypt.
     #[error(
-        "{place}: a datagram before any server hello with a UDP key; \
+        "{place}: a datagram to the device before any server hello with a UDP key; \
          restore the line of the hello (mqtt, tx)"
     )]
     NoHello {
-        /// The first datagram.
+        /// The first such datagram.
         place: Place,
     },
     /// Nothing says what the session should have shown.
@@ -220,6 +243,15 @@ impl ImportError {
             place: Place::line(path, line.unwrap_or(error.line() as u64)),
             what: format!("{reason}, column {}", error.column()),
         }
+    }
+}
+
+/// Refuses a file that begins with the byte order mark of UTF-8 or UTF-16.
+pub(super) fn no_byte_order_mark(path: &Path, bytes: &[u8]) -> Result<(), ImportError> {
+    let marks: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
+    match marks.iter().any(|mark| bytes.starts_with(mark)) {
+        true => Err(ImportError::ByteOrderMark { path: path.into() }),
+        false => Ok(()),
     }
 }
 

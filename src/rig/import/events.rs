@@ -1,6 +1,6 @@
 //! `events.jsonl`, one line at a time, as typed events.
 
-use super::error::{ImportError, Place, need};
+use super::error::{ImportError, Place, need, no_byte_order_mark};
 use crate::journal::{Party, Seal, Sealing};
 use crate::time::Moment;
 use base64::Engine as _;
@@ -103,6 +103,9 @@ impl Events {
             }
             self.line += 1;
             self.sealing.take(&bytes);
+            if self.line == 1 {
+                no_byte_order_mark(&self.path, &bytes)?;
+            }
             if bytes.len() as u64 == MAX_LINE {
                 let what = "the line is longer than 16 MiB".into();
                 return Err(ImportError::BadJson { place: self.place(), what });

@@ -1,7 +1,7 @@
 //! `meta.json`, and of it only what no other file says. Its ground truth and measurements are for
 //! those who check the judge; reading them here would let the answer leak into the evidence.
 
-use super::error::{ImportError, Place, need};
+use super::error::{ImportError, Place, need, no_byte_order_mark};
 use super::events::moment;
 use crate::audio::law::Law;
 use crate::time::Moment;
@@ -60,6 +60,7 @@ impl Meta {
     /// Reads and checks the file.
     pub fn read(path: &Path) -> Result<Meta, ImportError> {
         let text = fs::read(path).map_err(ImportError::reading(path))?;
+        no_byte_order_mark(path, &text)?;
         let file: File =
             serde_json::from_slice(&text).map_err(|e| ImportError::json(path, None, &e))?;
         let place = Place::file(path);

@@ -13,7 +13,7 @@ pub use error::{ImportError, Place};
 use self::events::Events;
 use self::meta::Meta;
 use self::translate::{StepNames, Timeline, Translated, Translator};
-use super::room::{LEAD, Room};
+use super::room::{LEAD, Room, TAIL};
 use crate::audio::law::Law;
 use crate::journal::{
     Edge, Entry, FORMAT, Head, MemoryRecording, NamedText, Observation, Origin, Record, Seal,
@@ -23,6 +23,9 @@ use crate::time::{Moment, SampleIndex};
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
 use std::time::Duration;
+
+/// The most samples that an ear may deliver: an hour at 48 kHz. They are held in memory.
+const MAX_SAMPLES: u64 = 48_000 * 3600;
 
 /// What the caller decides about an import.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +50,14 @@ pub struct Shipped<'a> {
 struct Ear {
     segment: Segment,
     starts: Moment,
+}
+
+impl Ear {
+    /// When its last sample ends.
+    fn ends(&self) -> Moment {
+        let seconds = self.segment.samples.len() as f64 / f64::from(self.segment.rate);
+        self.starts + Duration::from_secs_f64(seconds)
+    }
 }
 
 /// Reads the session in `folder` and yields the recording; nothing is written.
@@ -87,7 +98,12 @@ pub fn import(
     let session = [&events.seal().sha256, &wav.sha256, &meta.starts.nanos().to_string()];
     let tap = Ear { segment: speaker, starts: meta.starts + shift };
     let ear = match &options.room {
-        Some(room) => in_room(room, tap, &mut told, beacon),
+        Some(room) => {
+            let lasts = told.latest.max(tap.ends()) + TAIL;
+            let samples = lasts.as_secs_f64() * f64::from(tap.segment.rate);
+            not_too_long(&events_path, samples as u64)?;
+            in_room(room, tap, &mut told, beacon)
+        }
         None => tap,
     };
     note_sound(&ear, &mut told.timeline);
@@ -152,10 +168,18 @@ fn read_speaker(path: &Path, meta: &Meta) -> Result<Segment, ImportError> {
         let (there, claimed) = (wav.frames, wav.claimed_frames);
         return Err(ImportError::ShortWav { path, there, claimed });
     }
+    not_too_long(&path, wav.frames)?;
     if wav.frames != meta.samples {
         return Err(ImportError::WrongLength { path, wav: wav.frames, meta: meta.samples });
     }
     Ok(wav.segment()?)
+}
+
+fn not_too_long(path: &Path, samples: u64) -> Result<(), ImportError> {
+    match samples > MAX_SAMPLES {
+        true => Err(ImportError::TooLong { path: path.into(), samples, most: MAX_SAMPLES }),
+        false => Ok(()),
+    }
 }
 
 /// Datagrams need a key, and a key must be the one that the device was given.

@@ -7,7 +7,7 @@ use crate::journal::{
     Blob, Edge, Entry, Observation, Party, Redactor, Service, redact_mqtt_connect,
 };
 use crate::time::{Moment, Window};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The redactor's name for the console.
@@ -44,7 +44,7 @@ pub(super) struct Translated {
     pub latest: Moment,
     /// For each phase with audio for the device: from the first packet sent to the last.
     pub sent: Vec<Window>,
-    /// Whether there was any datagram.
+    /// Whether there was any datagram that could be decrypted.
     pub datagrams: bool,
     /// UDP keys of the server hellos, each with its line.
     pub hellos: Vec<(u64, String)>,
@@ -215,13 +215,15 @@ impl Translator {
         from: Party,
         bytes: Vec<u8>,
     ) -> Result<(), ImportError> {
-        if self.hellos.is_empty() {
-            return Err(ImportError::NoHello { place: Place::line(&self.path, line) });
-        }
-        self.datagrams = true;
+        let before_hello = self.hellos.is_empty();
         if from == Party::Bench {
+            if before_hello {
+                return Err(ImportError::NoHello { place: Place::line(&self.path, line) });
+            }
             self.audio_sent(at);
         }
+        // A device may send what it likes whenever it likes: that is evidence, not an error.
+        self.datagrams |= !before_hello;
         self.saw(at, Observation::Datagram { from, bytes: Blob(bytes) });
         Ok(())
     }
@@ -252,15 +254,38 @@ impl Translator {
 
 /// Step paths in use: the second `tone` is `tone#2`.
 #[derive(Debug, Default)]
-pub(super) struct StepNames(BTreeSet<String>);
+pub(super) struct StepNames {
+    taken: BTreeSet<String>,
+    /// The number that each name used last.
+    last: BTreeMap<String, u64>,
+}
 
 impl StepNames {
     /// The path of the next step called `name`.
     pub fn next(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|k: u64| format!("{name}#{k}"));
-        let mut paths = std::iter::once(name.to_owned()).chain(numbered);
-        let path = paths.find(|path| !self.0.contains(path)).expect("the numbers don't run out");
-        self.0.insert(path.clone());
-        path
+        let last = self.last.entry(name.into()).or_default();
+        loop {
+            *last += 1;
+            let path = if *last == 1 { name.into() } else { format!("{name}#{last}") };
+            // Another step may have been called `tone#2` in so many words.
+            if self.taken.insert(path.clone()) {
+                return path;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_has_its_own_path() {
+        let mut names = StepNames::default();
+        let paths = ["tone", "tone#2", "tone", "tone#2", "tone"].map(|name| names.next(name));
+        assert_eq!(paths, ["tone", "tone#2", "tone#3", "tone#2#2", "tone#4"]);
+        // A number is not looked for from the beginning each time: this would take minutes.
+        let last = (0..100_000).map(|_| names.next("volume")).last();
+        assert_eq!(last.as_deref(), Some("volume#100000"));
     }
 }
