@@ -105,6 +105,8 @@ pub fn evaluate(
     let in_head = |part| move |error| Refusal::Head { part, error };
     let scenario = Scenario::load(&text).map_err(in_head("scenario"))?;
     let rig = Plan::load(&head.rig).map_err(in_head("rig"))?;
+    let profile = Profile::load(&head.profile).map_err(in_head("profile"))?;
+    rig.accepts(&profile, &head.rig).map_err(in_head("rig"))?;
     let terms = Terms {
         ear: match rig.ear {
             EarKind::Tap => Ear::Tap,
@@ -112,7 +114,7 @@ pub fn evaluate(
         },
         law: rig.law,
         path_gain_db: rig.path_gain_db,
-        profile: Profile::load(&head.profile).map_err(in_head("profile"))?,
+        profile,
     };
     let verdict = judge::judge(&scenario, &terms, evidence)?;
     Ok(Judgement { scenario, text, rig, terms, verdict })

@@ -2,7 +2,7 @@
 
 use crate::audio::law::Law;
 use crate::journal::NamedText;
-use crate::scenario::{FileError, decibels, load};
+use crate::scenario::{FileError, Profile, decibels, load};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -17,8 +17,8 @@ pub struct Plan {
     pub law: Option<Law>,
     /// Gain from the board's full output to the ear in dB.
     pub path_gain_db: Option<f64>,
-    /// Name of the board profile.
-    pub profile: String,
+    /// Name of the board profile, and where it stands.
+    pub profile: Spanned<String>,
 }
 
 /// The kinds of ears.
@@ -40,7 +40,7 @@ struct PlanFile {
     ear: EarKind,
     law: Option<Law>,
     path_gain: Option<Spanned<String>>,
-    profile: String,
+    profile: Spanned<String>,
 }
 
 impl Plan {
@@ -60,5 +60,39 @@ impl Plan {
             path_gain_db: raw.path_gain.map(gain).transpose()?,
             profile: raw.profile,
         })
+    }
+
+    /// Holds the profile that a recording brings against the one that its rig, read from `file`,
+    /// asks for.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub fn accepts(&self, profile: &Profile, file: &NamedText) -> Result<(), FileError> {
+        if self.profile.get_ref() == &profile.name {
+            return Ok(());
+        }
+        let (rig, asked, given) = (&self.name, self.profile.get_ref(), &profile.name);
+        let what =
+            format!("the rig `{rig}` is for boards of the profile `{asked}`, not of `{given}`");
+        Err(FileError::at(file, self.profile.span(), what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rig_names_the_profile_of_its_boards() {
+        let text = "version = 1\nname = \"a\"\near = \"tap\"\nprofile = \"other\"\n";
+        let file = NamedText::new("rig.toml", text);
+        let plan = Plan::load(&file).unwrap();
+        let profile = Profile::load(&Profile::xiaozhi()).unwrap();
+        let error = plan.accepts(&profile, &file).unwrap_err().to_string();
+        let expected = "rig.toml:4:11: the rig `a` is for boards of the profile `other`, \
+            not of `xiaozhi`";
+        assert_eq!(error, expected);
+        let file = NamedText::new("rig.toml", text.replace("other", "xiaozhi"));
+        assert_eq!(Plan::load(&file).unwrap().accepts(&profile, &file), Ok(()));
     }
 }

@@ -58,7 +58,11 @@ pub fn load<T: DeserializeOwned>(file: &NamedText) -> Result<T, FileError> {
             toml::from_str(&file.text).map_err(refuse)
         }
         Some(version) => {
-            let what = "this version is not known; write `version = 1`";
+            let what = format!(
+                "`version` is {}: this version is not known; write `version = 1`, or update earwitness \
+                 if the file is newer",
+                file.text.get(version.span()).unwrap_or_default()
+            );
             Err(FileError::at(file, version.span(), what))
         }
         None => Err(FileError::at(file, 0..0, "`version = 1` is missing")),
@@ -117,5 +121,22 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Many<T> {
             }
         }
         deserializer.deserialize_any(OneOrMany(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_refused_where_it_stands() {
+        let check = |text: &str, place: &str, what: &str| {
+            let error = load::<toml::Table>(&NamedText::new("x.toml", text)).unwrap_err();
+            let error = error.to_string();
+            assert!(error.starts_with(place) && error.contains(what), "{error}");
+        };
+        check("# of version 0\nversion = 0\n", "x.toml:2:11: `version` is 0", "`version = 1`");
+        check("name = 1\nversion = \"1\"", "x.toml:2:11: `version` is \"1\"", "update earwitness");
+        check("name = 1", "x.toml:1:1: `version = 1` is missing", "missing");
     }
 }
