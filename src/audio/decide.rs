@@ -9,8 +9,18 @@ pub const MICROPHONE_STEP_SIGMA_DB: f64 = 0.07;
 /// The same for an electrical tap: rounding of 16 bit samples only.
 pub const TAP_STEP_SIGMA_DB: f64 = 0.01;
 
-/// An absent tone counts only when the expected one would stand this far above the floor (SNR13).
+/// An absent tone counts only when the expected one would stand this far above the floor, SNR13
+/// (acoustics.md 3.5: what a normal judgement needs).
 pub const ABSENCE_SNR13_DB: f64 = 15.0;
+
+/// ... and this far above the highest level at which a tone could still hide (estimated).
+pub const ABSENCE_CEILING_DB: f64 = 10.0;
+
+/// By how many dB a level may be wrong when another sound of its frequency is `contrast_db` weaker:
+/// `20 log10(1 + 10^(-contrast / 20))`, both in phase.
+pub fn coherent_error_db(contrast_db: f64) -> f64 {
+    20.0 * (1.0 + 10f64.powf(-contrast_db / 20.0)).log10()
+}
 
 /// The answer to "is the value inside the limits?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +48,11 @@ pub fn within(measured: Measured, expected: f64, tolerance: f64) -> Decision {
 }
 
 /// Whether a missing tone is missing for sure: the smallest expected level stands at least
-/// [`ABSENCE_SNR13_DB`] above the floor, and what could hide there is at least 10 dB below it.
+/// [`ABSENCE_SNR13_DB`] above the floor, and what could hide there is at least
+/// [`ABSENCE_CEILING_DB`] below it.
 pub fn is_surely_absent(expected_dbfs: f64, floor_dbfs: f64, ceiling_dbfs: f64) -> bool {
-    expected_dbfs - floor_dbfs >= ABSENCE_SNR13_DB && expected_dbfs - ceiling_dbfs >= 10.0
+    expected_dbfs - floor_dbfs >= ABSENCE_SNR13_DB
+        && expected_dbfs - ceiling_dbfs >= ABSENCE_CEILING_DB
 }
 
 /// The mean of repeated values and its expanded uncertainty (k = 2). Each value brings its own
@@ -83,6 +95,14 @@ mod tests {
         check(0.0, 0.1, Decision::Outside);
         check(7.0, 0.51, Decision::TooUncertain);
         check(0.0, f64::NAN, Decision::TooUncertain);
+    }
+
+    /// Closed form: two equal sines in phase are 6 dB more than one.
+    #[test]
+    fn what_adds_in_phase_adds_at_most_this() {
+        assert!((coherent_error_db(0.0) - 6.0206).abs() < 1e-4);
+        assert!((coherent_error_db(20.0) - 0.8279).abs() < 1e-4);
+        assert_eq!(coherent_error_db(f64::INFINITY), 0.0);
     }
 
     #[test]

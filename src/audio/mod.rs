@@ -9,5 +9,6 @@ pub mod level;
 pub mod noise;
 pub mod opus;
 pub mod spectrum;
+pub mod steady;
 pub mod stimulus;
 pub mod tone;

@@ -80,6 +80,12 @@ impl Spectrum {
         median(&mut bins) / LN_2 / self.bin_hz
     }
 
+    /// One-sided density between two frequencies, from the median like [`Self::noise_density`].
+    pub fn density_between(&self, from_hz: f64, until_hz: f64) -> f64 {
+        let mut bins = self.power[self.bin(from_hz)..=self.bin(until_hz)].to_vec();
+        median(&mut bins) / LN_2 / self.bin_hz
+    }
+
     /// Mean-square of the noise in the third octave around `hz`.
     pub fn noise_floor(&self, hz: f64) -> f64 {
         self.noise_density(hz) * THIRD_OCTAVE * hz

@@ -4,7 +4,7 @@
 use super::level::{THIRD_OCTAVE, dbfs, decibels};
 use super::spectrum::Spectrum;
 use rustfft::num_complex::Complex;
-use std::f64::consts::TAU;
+use std::f64::consts::{LN_2, LN_10, TAU};
 
 /// A tone counts as present when its amplitude is this many standard deviations of the noise.
 /// The search over frequency and delay looks at some thousand places, each of which noise alone
@@ -24,6 +24,32 @@ pub struct Tone {
     pub noise_density: f64,
     /// Seconds of signal in the fit.
     pub seconds: f64,
+    /// Noise far above the tone.
+    pub hiss: Hiss,
+}
+
+/// Noise in a band of 0.3 to 0.45 times the sample rate, where only an ear's own noise is, and
+/// moves with its gain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hiss {
+    /// One-sided density, mean-square per hertz.
+    pub density: f64,
+    /// Width of the band, hertz.
+    pub band_hz: f64,
+    /// Standard uncertainty of the density, dB.
+    pub sigma_db: f64,
+}
+
+impl Hiss {
+    fn of(spectrum: &Spectrum, rate: f64, seconds: f64) -> Hiss {
+        let (from, until) = (0.3 * rate, 0.45 * rate);
+        let band_hz = until - from;
+        // The window has half as many independent bins as a rectangular one; the median of an
+        // exponential distribution scatters by 1 / ln 2 over the root of their number.
+        let sigma = (0.5 * band_hz * seconds).sqrt().recip() / LN_2;
+        let sigma_db = 10.0 / LN_10 * sigma;
+        Hiss { density: spectrum.density_between(from, until), band_hz, sigma_db }
+    }
 }
 
 impl Tone {
@@ -32,12 +58,14 @@ impl Tone {
         let spectrum = Spectrum::of(samples, rate);
         let start = spectrum.peak_hz(expected_hz * (1.0 - search), expected_hz * (1.0 + search));
         let (hz, power) = fit(samples, rate, start);
+        let seconds = samples.len() as f64 / rate;
         Tone {
             hz,
             power,
             lobe: spectrum.lobe(hz),
             noise_density: spectrum.noise_density(expected_hz),
-            seconds: samples.len() as f64 / rate,
+            seconds,
+            hiss: Hiss::of(&spectrum, rate, seconds),
         }
     }
 
@@ -63,12 +91,17 @@ impl Tone {
     /// Whether there is a tone, and not just noise or the leakage of another tone that looks like
     /// one: the fit's rectangular window leaks, the spectrum's does not, so both must agree.
     pub fn is_present(&self) -> bool {
-        self.sigmas() >= PRESENT_SIGMAS && self.power <= 2.0 * self.lobe
+        self.stands_out(PRESENT_SIGMAS)
+    }
+
+    /// The same with another number of standard deviations.
+    pub fn stands_out(&self, sigmas: f64) -> bool {
+        self.sigmas() >= sigmas && self.power <= 2.0 * self.lobe
     }
 
     /// Standard uncertainty of the level from noise, dB (Cramer-Rao bound, which the fit attains).
     pub fn sigma_db(&self) -> f64 {
-        20.0 / std::f64::consts::LN_10 / self.sigmas()
+        20.0 / LN_10 / self.sigmas()
     }
 
     /// The highest level in dBFS at which a tone could still hide here (two standard deviations).
@@ -168,9 +201,31 @@ fn solve(mut m: [[f64; 5]; 4], size: usize) -> Option<[f64; 4]> {
 }
 
 /// Where a tone of `hz` and `seconds` most probably begins in `samples`: the start, in seconds,
-/// of the stretch with the largest coherent sum, to a resolution of 5 ms.
+/// of the stretch with the largest sum of powers of short pieces, to a resolution of 5 ms. Pieces
+/// of 50 periods, 50 ms at most, lose less than 1 dB at a frequency that is off by 0.5 %.
 pub fn locate(samples: &[f64], rate: f64, hz: f64, seconds: f64) -> f64 {
     let block = (rate * 0.005).round().max(1.0) as usize;
+    let sums = running_sums(samples, rate, hz, block);
+    let blocks = sums.len() - 1;
+    let length = (seconds * rate / block as f64).round() as usize;
+    let length = length.clamp(1, blocks.max(1));
+    let piece = ((50.0 / hz).min(0.05) * rate / block as f64).round() as usize;
+    let piece = piece.clamp(1, length);
+    let power = |k: usize| (sums[(k + piece).min(blocks)] - sums[k]).norm_sqr();
+    let powers: Vec<f64> = (0..blocks).map(power).collect();
+    let weight = |k: usize| powers[k..k + length].iter().step_by(piece).sum::<f64>();
+    let mut best = (0, 0.0);
+    for start in 0..(blocks + 1).saturating_sub(length) {
+        let weight = weight(start);
+        if weight > best.1 {
+            best = (start, weight);
+        }
+    }
+    best.0 as f64 * block as f64 / rate
+}
+
+/// The sum of `samples`, turned back by `hz`, up to each block of `block` samples.
+fn running_sums(samples: &[f64], rate: f64, hz: f64, block: usize) -> Vec<Complex<f64>> {
     let turn = Complex::from_polar(1.0, -TAU * hz / rate);
     let mut phasor = Complex::new(1.0, 0.0);
     let mut sums = vec![Complex::new(0.0, 0.0)];
@@ -183,12 +238,7 @@ pub fn locate(samples: &[f64], rate: f64, hz: f64, seconds: f64) -> f64 {
         phasor /= phasor.norm();
         sums.push(sum);
     }
-    let length = (seconds * rate / block as f64).round() as usize;
-    let length = length.clamp(1, (sums.len() - 1).max(1));
-    let weight = |k: &usize| (sums[k + length] - sums[*k]).norm_sqr();
-    let starts = 0..sums.len().saturating_sub(length);
-    let best = starts.max_by(|a, b| weight(a).total_cmp(&weight(b)).then(b.cmp(a)));
-    best.unwrap_or(0) as f64 * block as f64 / rate
+    sums
 }
 
 #[cfg(test)]
@@ -245,7 +295,9 @@ mod tests {
         for (x, s) in samples[12000..].iter_mut().zip(sine(0.1, 1000.0, 0.9, 24000.0)) {
             *x += s;
         }
-        let start = locate(&samples, 24000.0, 1000.0, 0.9);
-        assert!((start - 0.5).abs() < 0.02, "{start}");
+        for hz in [1000.0, 1000.65, 1005.0, 995.0] {
+            let start = locate(&samples, 24000.0, hz, 0.9);
+            assert!((start - 0.5).abs() < 0.02, "{hz}: {start}");
+        }
     }
 }
