@@ -22,7 +22,7 @@ fn session(name: &str) -> (Events, std::path::PathBuf) {
     (text.lines().map(|l| serde_json::from_str(l).unwrap()).collect(), folder)
 }
 
-/// Judges a session after `change`; events are put in order of time again.
+/// Judges a session after `change`; events are put in order of time again. Returns the reason.
 #[track_caller]
 fn check(
     name: &str,
@@ -30,7 +30,7 @@ fn check(
     change: impl Fn(&mut Events),
     outcome: Outcome,
     named: Discrepancy,
-) {
+) -> String {
     let (mut events, source) = session(name);
     let before = events.clone();
     change(&mut events);
@@ -49,6 +49,7 @@ fn check(
     let session = verdict.session.iter().find_map(|f| f.discrepancy);
     let found = session.unwrap_or(claim.discrepancy);
     assert_eq!((verdict.outcome, found), (outcome, named), "{what}: {:?}", claim.decisive());
+    claim.decisive().map(|finding| finding.reason.clone()).unwrap_or_default()
 }
 
 fn bytes(event: &Value) -> String {
@@ -276,4 +277,17 @@ fn a_faulty_question_is_not_charged_to_the_device() {
     check(&missing, none, "no tone was sent in a step `tone-9*`");
     let unknown = "path = \"network.type\", equals = \"wifi\"";
     check(&readback(unknown), Pass, "profile does not say");
+}
+
+#[test]
+fn packets_that_nobody_can_decode_are_named() {
+    // A packet of counted frames whose count is 0: no decoder accepts it.
+    let broken = |events: &mut Events| {
+        let first = events.iter().position(|e| e["phase"] == "tone-1").unwrap();
+        let packet = events[first..].iter_mut().find(|e| e["op"] == "binary").unwrap();
+        packet["b64"] = STANDARD.encode([0, 0, 0, 2, 3, 0]).into();
+    };
+    let (none, named) = (Outcome::Inconclusive, Discrepancy::Inconclusive);
+    let reason = check("ws-healthy", "a packet that is no Opus", broken, none, named);
+    assert!(reason.starts_with("tone-1: packet 1 of "), "{reason}");
 }

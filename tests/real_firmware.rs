@@ -211,6 +211,46 @@ fn the_matrix_never_lies() {
     assert_eq!(lies.len(), 0, "the matrix holds lies; see above");
 }
 
+/// Changes the samples of a session in the room of seed 7 at SNR13 20 dB.
+fn heard_through(session: &str, change: impl Fn(f64, f64) -> f64) -> Verdict {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions").join(session);
+    let room = Some(Room { seed: 7, snr13_db: 20.0, ear: Ear::Good });
+    let options = Options { room, ..Options::default() };
+    let recording = import(&folder, &options, &shipped()).expect("imports");
+    let recording = recording.map_segments(|mut segment| {
+        for (n, x) in segment.samples.iter_mut().enumerate() {
+            *x = change(n as f64 / f64::from(segment.rate), *x);
+        }
+        segment
+    });
+    evaluate(&recording, None).expect("can be judged").verdict
+}
+
+/// An ear whose gain moves makes steps and hides them; it proves nothing about the board.
+#[test]
+fn an_ear_that_changes_is_no_witness() {
+    let check = |what: &str, session, change: &dyn Fn(f64, f64) -> f64, outcome, said: &str| {
+        let verdict = heard_through(session, change);
+        let reason = verdict.claims[0].decisive().map_or("", |f| f.reason.as_str());
+        assert_eq!(verdict.outcome, outcome, "{what}: {reason}");
+        assert!(reason.contains(said), "{what}: {reason}");
+    };
+    // Seconds in the ear's file: the second and fourth tone, and all four.
+    let loud = |t: f64| (10.0..12.0).contains(&t) || (14.2..16.2).contains(&t);
+    let all = |t: f64| (7.8..16.5).contains(&t);
+    let db = |db: f64| 10f64.powf(db / 20.0);
+    let unjudged = Outcome::Inconclusive;
+    let scaled = |x: f64, on: bool, by: f64| if on { x * by } else { x };
+    let (good, stuck) = ("mqtt-healthy", "mqtt-stuck-volume");
+    check("a still ear", good, &|_, x| x, Outcome::Pass, "");
+    check("AGC", good, &|t, x| scaled(x, loud(t), db(-7.0)), unjudged, "AGC");
+    check("AGC", stuck, &|t, x| scaled(x, loud(t), db(7.0)), unjudged, "AGC");
+    check("2.5 dB of AGC", good, &|t, x| scaled(x, loud(t), db(-2.5)), unjudged, "AGC");
+    check("turned down", good, &|t, x| scaled(x, all(t), db(-60.0)), unjudged, "AGC");
+    let gone = |t: f64| (8.40..8.42).contains(&t);
+    check("20 ms of zeros", good, &|t, x| scaled(x, gone(t), 0.0), Outcome::Error, "exact zeros");
+}
+
 /// The real loudspeaker signal, spoilt after the fact: what a board with that fault would emit.
 #[test]
 fn a_spoilt_signal_is_not_mistaken_for_a_good_one() {
@@ -247,6 +287,15 @@ fn a_spoilt_signal_is_not_mistaken_for_a_good_one() {
         let tone = |n: usize| 0.05 * (std::f64::consts::TAU * 1000.0 * n as f64 / 24_000.0).sin();
         s.iter().enumerate().map(|(n, x)| x + tone(n)).collect::<Vec<f64>>()
     };
+    let faint_hum = |s: &[f64]| {
+        let tone = |n: usize| 0.005 * (std::f64::consts::TAU * 1000.0 * n as f64 / 24_000.0).sin();
+        s.iter().enumerate().map(|(n, x)| x + tone(n)).collect::<Vec<f64>>()
+    };
+    let stutter = |s: &[f64]| {
+        let on = |n: usize| f64::from(n % 1440 < 720);
+        s.iter().enumerate().map(|(n, x)| x * on(n)).collect::<Vec<f64>>()
+    };
+    let early = |s: &[f64]| [&s[4800..], &[0.0; 4800]].concat();
     let limited = |s: &[f64]| s.iter().map(|x| x.clamp(-0.045, 0.045)).collect::<Vec<f64>>();
     check("as it is", &scale(1.0), Pass, Agree);
     check("inverted", &scale(-1.0), Pass, Agree);
@@ -257,6 +306,10 @@ fn a_spoilt_signal_is_not_mistaken_for_a_good_one() {
     check("16 kHz sent, 24 played", &at_speed(1.5), Fail, WrongSource);
     check("a semitone higher", &at_speed(1.0595), Outcome::Inconclusive, WrongSource);
     check("a second board plays", &hum, Outcome::Inconclusive, WrongSource);
+    check("a faint second board", &faint_hum, Outcome::Inconclusive, WrongSource);
+    check("stutter", &stutter, Outcome::Inconclusive, Discrepancy::Inconclusive);
+    check("0.2 s early", &early, Pass, Agree);
+    check("40 dB too weak", &scale(0.01), Outcome::Inconclusive, Discrepancy::Inconclusive);
     check("a limiter", &limited, Fail, WrongLaw);
     check(
         "cut off",

@@ -2,6 +2,7 @@
 //! The ears do not know the question.
 
 mod decoder;
+pub mod ear;
 mod fact;
 mod mcp;
 mod socket;

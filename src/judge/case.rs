@@ -2,7 +2,8 @@
 
 use super::{ClaimVerdict, Coverage, Ear, Identity, Status, Terms};
 use crate::audio::law::Law;
-use crate::decode::sound::{self, Check, Heard, Hearing};
+use crate::decode::ear::{self, Check};
+use crate::decode::sound::{self, Heard, Hearing, Unheard};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
 use crate::decode::{Exchange, Step, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
@@ -19,6 +20,8 @@ pub(super) struct Case<'a> {
     pub story: Story,
     /// What was heard in the steps that any claim listens to.
     pub hearings: Vec<Hearing>,
+    /// Those of them that nobody can listen to.
+    unheard: Vec<Unheard>,
     /// What the ear made of the bench's beacons.
     pub checks: Vec<Check>,
 }
@@ -40,23 +43,31 @@ impl<'a> Case<'a> {
         evidence: &dyn Evidence,
     ) -> Result<Self, JournalError> {
         let story = tell(evidence)?;
-        let checks = sound::check_ear(evidence, &story)?;
-        let mut hearings = Vec::new();
+        let checks = ear::check_ear(evidence, &story)?;
+        let (mut hearings, mut unheard) = (Vec::new(), Vec::new());
         for step in &story.steps {
             let listens = scenario.claims.iter().flat_map(|c| &c.demands).any(|d| match d {
                 Demand::LevelStep { from, to, .. } => from.iter().chain(to).any(|id| step.is(id)),
                 _ => false,
             });
-            if listens && let Some(hearing) = sound::hear(evidence, &story, step)? {
-                hearings.push(hearing);
+            match listens.then(|| sound::hear(evidence, &story, step)).transpose()?.flatten() {
+                Some(Ok(hearing)) => hearings.push(hearing),
+                Some(Err(nothing)) => unheard.push(nothing),
+                None => {}
             }
         }
-        Ok(Case { terms, story, hearings, checks })
+        Ok(Case { terms, story, hearings, unheard, checks })
     }
 
     /// What was heard in a step instance; `None` when no tone was sent in it.
     pub fn heard(&self, step: &Step) -> Option<&Hearing> {
         self.hearings.iter().find(|h| h.path == step.path && step.window.contains(h.sent))
+    }
+
+    /// The first instance of these steps that nobody can listen to.
+    pub fn unheard(&self, ids: &[String]) -> Option<&Unheard> {
+        let mut paths = ids.iter().flat_map(|id| self.story.instances(id)).map(|step| &step.path);
+        paths.find_map(|path| self.unheard.iter().find(|u| u.path == *path))
     }
 
     pub fn ear(&self) -> EarState {
@@ -70,9 +81,10 @@ impl<'a> Case<'a> {
     }
 
     fn microphone(&self) -> EarState {
-        let zeros = self.checks.iter().any(|c| c.zeros) || self.hearings.iter().any(|h| h.zeros);
-        if zeros {
-            return EarState::Blind("the microphone delivers exact zeros".into());
+        let (checks, plays) = (self.checks.iter(), self.hearings.iter());
+        let zeros = checks.filter_map(|c| c.zeros).chain(plays.filter_map(|h| h.zeros)).min();
+        if let Some(at) = zeros {
+            return EarState::Blind(format!("the microphone delivers exact zeros at {at}"));
         }
         if self.checks.is_empty() {
             return EarState::Unproven(
@@ -82,27 +94,30 @@ impl<'a> Case<'a> {
         if let Some(deaf) = self.checks.iter().find(|c| !c.is_heard()) {
             let at = deaf.beacon.from;
             return match deaf.tone {
-                None => EarState::Unproven(format!("samples are missing at the beacon, {at}")),
-                Some(tone) if deaf.is_drowned() => EarState::Unproven(format!(
+                Err(why) => EarState::Unproven(format!("{why} at the beacon, {at}")),
+                Ok(tone) if deaf.is_drowned() => EarState::Unproven(format!(
                     "noise of {:.1} dBFS (third octave) drowns the beacon of {:.1} dBFS at {at}",
                     tone.floor_dbfs(),
                     deaf.beacon.level_dbfs
                 )),
-                Some(tone) => EarState::Blind(format!(
+                Ok(tone) => EarState::Blind(format!(
                     "the beacon at {at} was not heard: at most {:.1} dBFS, expected {:.1} dBFS",
                     tone.ceiling_dbfs(),
                     deaf.beacon.level_dbfs
                 )),
             };
         }
-        EarState::Alive(self.beacons_heard())
+        match ear::unrest(&self.hearings, &self.checks) {
+            Some(why) => EarState::Unproven(why),
+            None => EarState::Alive(self.beacons_heard()),
+        }
     }
 
     /// How long before and after the board's tones the beacon was heard, and how loud.
     fn beacons_heard(&self) -> String {
         let first = self.hearings.iter().map(|h| h.window.from).min().unwrap_or(Moment::START);
         let last = self.hearings.iter().map(|h| h.window.until).max().unwrap_or(Moment::NEVER);
-        let heard = self.checks.iter().filter_map(|c| c.tone.map(|tone| (c.beacon, tone)));
+        let heard = self.checks.iter().filter_map(|c| c.tone.ok().map(|tone| (c.beacon, tone)));
         let told = heard.map(|(beacon, tone)| {
             let level = format!("{:.1} dBFS", tone.dbfs());
             let (before, after) =
@@ -121,12 +136,18 @@ impl<'a> Case<'a> {
         if self.hearings.is_empty() {
             return "no sound was judged".into();
         }
-        let silence = match self.hearings.iter().all(|h| matches!(h.heard, Heard::Tone(_))) {
-            true => ", silence before each tone",
-            false => "",
+        let contrasts: Option<Vec<f64>> = self.hearings.iter().map(Hearing::contrast_db).collect();
+        let beside = match contrasts.map(|all| all.into_iter().fold(f64::INFINITY, f64::min)) {
+            Some(f64::INFINITY) => {
+                ", only noise at their frequency before and after the tones".into()
+            }
+            Some(least) => {
+                format!(", before and after the tones {least:.0} dB less at their frequency")
+            }
+            None => String::new(),
         };
         match self.ear() {
-            EarState::Alive(why) => format!("{why}{silence}"),
+            EarState::Alive(why) => format!("{why}{beside}"),
             EarState::Blind(why) | EarState::Unproven(why) => why,
         }
     }

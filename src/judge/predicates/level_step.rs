@@ -15,6 +15,10 @@ const RUNG: Rung = Rung::Physical;
 /// Ratios of two common sample rates: what a wrong rate does to the pitch (acoustics.md 3.3).
 const WRONG_RATES: [f64; 8] = [1.0 / 3.0, 0.5, 2.0 / 3.0, 0.9188, 1.0884, 1.5, 2.0, 3.0];
 
+/// A tone this much weaker than the path promises is not taken for the loudspeaker's (estimated:
+/// more than any placement of an ear does).
+const FAINT_DB: f64 = 20.0;
+
 /// What is promised for one pair of plays.
 struct Promise {
     step_db: f64,
@@ -29,6 +33,10 @@ pub(super) fn finding(
     tolerance_db: f64,
     case: &Case,
 ) -> Finding {
+    if let Some(play) = case.unheard(from).or_else(|| case.unheard(to)) {
+        let reason = format!("{}: {}", play.path, play.why);
+        return Finding::silent(RUNG, reason).citing(vec![play.record]);
+    }
     let pairs = match pairs(from, to, case) {
         Ok(pairs) => pairs,
         Err(why) => return Finding::silent(RUNG, why),
@@ -51,6 +59,7 @@ pub(super) fn finding(
     let finding = strange(&plays)
         .or_else(|| unable(&plays, case))
         .or_else(|| absent(&plays, case))
+        .or_else(|| faint(&plays, case))
         .unwrap_or_else(|| step(&before, &after, &promises, tolerance_db, case));
     finding.citing(records)
 }
@@ -66,7 +75,10 @@ fn pairs<'a>(
     for (low, high) in from.iter().zip(to) {
         let instances = |id| case.story.instances(id).collect::<Vec<_>>();
         let (lows, highs) = (instances(low), instances(high));
-        if lows.is_empty() || lows.len() != highs.len() {
+        if let Some((_, id)) = [(&lows, low), (&highs, high)].iter().find(|(s, _)| s.is_empty()) {
+            return Err(format!("no tone was sent in a step `{id}`"));
+        }
+        if lows.len() != highs.len() {
             let counts = format!("{} and {} times", lows.len(), highs.len());
             return Err(format!("`{low}` and `{high}` were played {counts}: they must pair"));
         }
@@ -121,13 +133,25 @@ fn strange(plays: &[&Hearing]) -> Option<Finding> {
                 format!("{}: the ear was at full scale: lower the capture gain", play.path);
             Some(Finding::silent(RUNG, reason))
         }
-        Heard::SecondSource(tone) => {
+        Heard::Unsteady(jolt) => {
+            let at = play.window.from + Duration::from_secs_f64(jolt.begins);
             let reason = format!(
-                "{}: {:.0} Hz sounded at {:.1} dBFS before the board was made to play: \
-                 another source",
+                "{}: the tone was not steady: for {:.0} ms at {at} it was {:+.1} dB and \
+                 {:.0} degrees off the whole: it has no level",
                 play.path,
-                tone.hz,
-                tone.dbfs()
+                1000.0 * jolt.seconds,
+                jolt.db,
+                jolt.degrees.abs()
+            );
+            Some(Finding::silent(RUNG, reason))
+        }
+        Heard::SecondSource(tone, contrast) => {
+            let reason = format!(
+                "{}: the {:.1} dBFS at {:.0} Hz are only {contrast:.1} dB more than before or \
+                 after the board was made to play: another source",
+                play.path,
+                tone.dbfs(),
+                tone.hz
             );
             let mut finding = Finding::silent(RUNG, reason);
             finding.discrepancy = Some(Discrepancy::WrongSource);
@@ -195,12 +219,19 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
     let smallest = expected.into_iter().fold(f64::INFINITY, f64::min);
     let (floor, ceiling) = (tone.floor_dbfs(), tone.ceiling_dbfs());
     if !decide::is_surely_absent(smallest, floor, ceiling) {
+        let (over, least) = match smallest - floor < decide::ABSENCE_SNR13_DB {
+            true => {
+                (format!("{:.1} dB over the noise", smallest - floor), decide::ABSENCE_SNR13_DB)
+            }
+            false => (
+                format!("{:.1} dB over the {ceiling:.1} dBFS that could hide", smallest - ceiling),
+                decide::ABSENCE_CEILING_DB,
+            ),
+        };
         let why = format!(
-            "{}: no {hz:.0} Hz heard, but the expected {smallest:.1} dBFS stand only {:.1} dB over \
-             the noise; absence counts from {:.0} dB on",
-            play.path,
-            smallest - floor,
-            decide::ABSENCE_SNR13_DB
+            "{}: no {hz:.0} Hz heard, but the expected {smallest:.1} dBFS stand only {over}; \
+             absence counts from {least:.0} dB on",
+            play.path
         );
         return Some(Finding::silent(RUNG, why));
     }
@@ -216,6 +247,20 @@ fn absent(plays: &[&Hearing], case: &Case) -> Option<Finding> {
     let level = Measurement::new("tone_ceiling", ceiling, "dBFS");
     let finding = Finding::refuted(RUNG, Discrepancy::SilentSuccess, reason);
     Some(Finding { measurements: vec![level], ..finding })
+}
+
+/// Tones that are there, but so much weaker than a board at its volume makes them that something
+/// other than the volume decides their level: what is heard may not even be the loudspeaker.
+fn faint(plays: &[&Hearing], case: &Case) -> Option<Finding> {
+    plays.iter().find_map(|play| {
+        let (level, expected) = (play.tone()?.dbfs(), expected_dbfs(play, case)?);
+        let reason = format!(
+            "{}: {level:.1} dBFS where {expected:.1} dBFS are expected: more than {FAINT_DB:.0} dB \
+             too weak for a level of it to mean anything",
+            play.path
+        );
+        (expected - level > FAINT_DB).then(|| Finding::silent(RUNG, reason))
+    })
 }
 
 /// How loud a play should be at the ear: the level sent, the law at the volume asked, the path.
@@ -239,14 +284,17 @@ fn step(
     };
     // Each pair is held against its own promise, so that pairs of different volumes may be mixed.
     let (mut errors, mut measurements, mut snr13) = (Vec::new(), Vec::new(), f64::INFINITY);
+    let mut interference = 0.0;
     for ((a, b), promise) in before.iter().zip(after).zip(promises) {
         let (Heard::Tone(low), Heard::Tone(high)) = (a.heard, b.heard) else { continue };
         let sigma = low.sigma_db().hypot(high.sigma_db());
         errors.push((high.dbfs() - low.dbfs() - promise.step_db, sigma));
         for (play, tone) in [(a, low), (b, high)] {
+            let wrong = play.interference_db(&tone);
+            interference += wrong / before.len() as f64;
             let name = format!("level {}", play.path);
             let level = Measurement::new(name, tone.dbfs(), "dBFS");
-            measurements.push(level.plus_minus(2.0 * tone.sigma_db()));
+            measurements.push(level.plus_minus(2.0 * tone.sigma_db() + wrong));
             snr13 = snr13.min(tone.snr13_db());
         }
     }
@@ -256,7 +304,7 @@ fn step(
     let first = &promises[0];
     let mean_promise = promises.iter().map(|p| p.step_db).sum::<f64>() / promises.len() as f64;
     let value = error.value + mean_promise;
-    let step = Measured { value, plus_minus: error.plus_minus };
+    let step = Measured { value, plus_minus: error.plus_minus + interference };
     let measured = Measurement::new("level_step", value, "dB").plus_minus(step.plus_minus);
     let measured = measured.within(mean_promise - tolerance_db, mean_promise + tolerance_db);
     measurements.insert(0, measured);
@@ -276,12 +324,15 @@ fn step(
         Decision::GuardBand => {
             Finding::silent(RUNG, format!("{told}: within the uncertainty of a limit"))
         }
-        Decision::TooUncertain => Finding::silent(
-            RUNG,
-            format!(
-                "{told}: uncertain by more than a third of the tolerance (SNR13 {snr13:.1} dB)"
-            ),
-        ),
+        Decision::TooUncertain => {
+            let why = format!(
+                "{told}: uncertain by more than a third of the tolerance (SNR13 {snr13:.1} dB, \
+                 {interference:.2} dB from what else sounds at this frequency)"
+            );
+            let other = interference > error.plus_minus;
+            let discrepancy = other.then_some(Discrepancy::WrongSource);
+            Finding { discrepancy, ..Finding::silent(RUNG, why) }
+        }
     };
     Finding { measurements, ..finding }
 }
