@@ -6,7 +6,8 @@ use crate::time::Measured;
 /// thermal settling of the loudspeaker (facts/acoustics.md 7.1; an estimate until a rig states it).
 pub const MICROPHONE_STEP_SIGMA_DB: f64 = 0.07;
 
-/// The same for an electrical tap: rounding of 16 bit samples only.
+/// The same for an electrical tap (estimated; the tap steps of the recorded sessions are within
+/// 0.02 dB of their laws). The rounding of samples is counted level by level.
 pub const TAP_STEP_SIGMA_DB: f64 = 0.01;
 
 /// An absent tone counts only when the expected one would stand this far above the floor, SNR13

@@ -23,11 +23,19 @@ pub struct Spectrum {
     lobe_bins: usize,
 }
 
-/// `w[n]` of the 4-term Blackman-Harris window (-92 dB), periodic form of length `n_total`.
-fn window(n: usize, n_total: usize) -> f64 {
-    let c = (TAU * n as f64 / n_total as f64).cos();
-    // cos 2x and cos 3x by their polynomials in cos x.
-    0.35875 - 0.48829 * c + 0.14128 * (2.0 * c * c - 1.0) - 0.01168 * (4.0 * c * c - 3.0) * c
+/// The 4-term Blackman-Harris window (-92 dB), periodic form of length `count`.
+fn window(count: usize) -> impl Iterator<Item = f64> {
+    let step = TAU / count as f64;
+    let turn = Complex::from_polar(1.0, step);
+    let mut phasor = Complex::new(1.0, 0.0);
+    (0..count).map(move |n| {
+        // The recurrence is exact to 1e-13 over this many steps.
+        phasor =
+            if n % 1024 == 0 { Complex::from_polar(1.0, step * n as f64) } else { phasor * turn };
+        let c = phasor.re;
+        // cos 2x and cos 3x by their polynomials in cos x.
+        0.35875 - 0.48829 * c + 0.14128 * (2.0 * c * c - 1.0) - 0.01168 * (4.0 * c * c - 3.0) * c
+    })
 }
 
 thread_local! {
@@ -41,8 +49,7 @@ impl Spectrum {
         let size = n.next_power_of_two();
         let mut s2 = 0.0;
         let mut buffer: Vec<Complex<f64>> = Vec::with_capacity(size);
-        for (k, &x) in samples.iter().enumerate() {
-            let w = window(k, n);
+        for (&x, w) in samples.iter().zip(window(n)) {
             s2 += w * w;
             buffer.push(Complex::new(x * w, 0.0));
         }

@@ -129,8 +129,8 @@ fn fit(samples: &[f64], rate: f64, start_hz: f64) -> (f64, f64) {
         if pass > 0 {
             let step = solution[3].clamp(-TAU * 2.0 / rate, TAU * 2.0 / rate);
             omega = (omega + step).clamp(start * 0.5, start * 1.5);
-            // A few microhertz: far below what moves the amplitude.
-            if step.abs() < 1e-9 {
+            // Phases that move by less than this over all samples leave the amplitude as it is.
+            if step.abs() * (samples.len() as f64) < 1e-3 {
                 break;
             }
         }

@@ -46,8 +46,18 @@ const ANOTHER_SNR13_DB: f64 = 15.0;
 /// the anti-alias filters of common converters are flat up to here).
 pub(super) const HIGHEST: f64 = 0.45;
 
-/// How long before and after the tone the ear listens for others, seconds.
+/// How long before and after the tone the ear listens for others, seconds (estimated: the hiss of
+/// this much is known to 0.3 dB, and plays may follow each other soon).
 const BESIDE_SECONDS: f64 = 0.25;
+
+/// How long before the tone that must end, seconds: the ramp of a codec and a start that is found
+/// to 5 ms (estimated).
+const BEFORE_ONSET: f64 = 0.05;
+
+/// What is left out at either end of a tone, a fraction of its length, and seconds at least and at
+/// most: the codec's ramps, and 0.1 dB of settling in a room of 0.25 s T60 (acoustics.md 7.5).
+const EDGE: f64 = 0.1;
+const EDGE_SECONDS: [f64; 2] = [0.03, 0.15];
 
 /// How long after the tone the room may still sound of it, seconds: 60 dB at a T60 of 0.4 s, a
 /// furnished room (acoustics.md 7.5).
@@ -275,13 +285,13 @@ impl<'a> Place<'a> {
         let search = clip.between(first, lead + seconds + MAX_DELAY);
         let start = first + tone::locate(search, rate, hz, seconds);
         let end = start + seconds;
-        let edge = (0.1 * seconds).clamp(0.03, 0.15);
+        let edge = (EDGE * seconds).clamp(EDGE_SECONDS[0], EDGE_SECONDS[1]);
         let at = |s: f64| clip.start + Duration::from_secs_f64(s.max(0.0));
         Place {
             rate,
             window: Window { from: at(start + edge), until: at(end - edge) },
             inside: clip.between(start + edge, end - edge),
-            before: clip.between(start - 0.05 - BESIDE_SECONDS, start - 0.05),
+            before: clip.between(start - BEFORE_ONSET - BESIDE_SECONDS, start - BEFORE_ONSET),
             after: clip.between(end + ROOM_DECAYS, end + ROOM_DECAYS + BESIDE_SECONDS),
         }
     }
