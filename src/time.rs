@@ -124,13 +124,22 @@ pub struct Measured {
 impl fmt::Display for Measured {
     /// `+7.04 dB +-0.10` without the unit: sign always, two decimals.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:+.2} +-{:.2}", self.value, self.plus_minus)
+        // What rounds to nothing has no sign of its own: -0.0 + 0.0 is +0.0.
+        let value = (self.value * 100.0).round() / 100.0 + 0.0;
+        write!(f, "{value:+.2} +-{:.2}", self.plus_minus)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_not_negative() {
+        let written = |value| Measured { value, plus_minus: 0.1 }.to_string();
+        assert_eq!(written(-1e-9), "+0.00 +-0.10");
+        assert_eq!(written(-0.016), "-0.02 +-0.10");
+    }
 
     #[test]
     fn a_moment_survives_seconds_and_never_goes_below_the_start() {
