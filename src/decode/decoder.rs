@@ -1,12 +1,15 @@
 //! Records in, facts out: one pass, bounded buffers, never an error. What can't be understood is
 //! a fact, too.
 
-use super::fact::{Beacon, Fact, Transport, What};
+use super::fact::{Beacon, Fact, HttpMessage, Transport, What};
+use super::json::doubled_key;
+use super::mcp::Answer;
 use super::socket::{Half, Part};
 use super::stream::Origin;
 use super::uart::{self, BootEvent, Boots, Lines, RawLine};
 use super::{mcp, udp};
 use crate::journal::{Blob, Entry, Observation, Party, Record};
+use crate::time::Moment;
 use bytes::BytesMut;
 use rumqttc::mqttbytes::v4::Packet;
 use serde_json::Value;
@@ -24,6 +27,8 @@ pub struct Decoder {
     connections: u32,
     links: BTreeMap<u32, Link>,
     key: Option<udp::Key>,
+    /// The topic on which the bench told the device to publish.
+    topic: Option<String>,
     facts: Vec<Fact>,
 }
 
@@ -77,10 +82,14 @@ impl Decoder {
     }
 
     fn tell(&mut self, origin: Origin, link: Option<u32>, what: What) {
+        self.tell_until(origin.at, origin, link, what);
+    }
+
+    fn tell_until(&mut self, until: Moment, origin: Origin, link: Option<u32>, what: What) {
         let control = link.and_then(|l| self.links.get(&l)).and_then(|l| l.control);
         let connection = control.map_or(self.connections, |(number, _)| number);
         let Origin { record, at } = origin;
-        self.facts.push(Fact { record, at, boot: self.boot, connection, what });
+        self.facts.push(Fact { record, at, until, boot: self.boot, connection, what });
     }
 
     fn observe(&mut self, what: &Observation, origin: Origin) {
@@ -123,20 +132,23 @@ impl Decoder {
     }
 
     fn console(&mut self, line: RawLine) {
-        let origin = Origin { record: line.record, at: line.at };
+        let (origin, until) = (Origin { record: line.record, at: line.at }, line.until);
         let line = uart::read(&line.text);
         if let Some(event) = self.boots.see(&line) {
             match event {
-                BootEvent::Began { number } => self.boot = number,
+                BootEvent::Began { number } | BootEvent::Missed { number, .. } => {
+                    self.boot = number;
+                }
                 BootEvent::Reset { number, began: true, .. } => {
                     self.boot = number;
-                    self.tell(origin, None, What::Boot(BootEvent::Began { number }));
+                    let began = What::Boot(BootEvent::Began { number });
+                    self.tell_until(until, origin, None, began);
                 }
                 _ => {}
             }
-            self.tell(origin, None, What::Boot(event));
+            self.tell_until(until, origin, None, What::Boot(event));
         }
-        self.tell(origin, None, What::Uart(line));
+        self.tell_until(until, origin, None, What::Uart(line));
     }
 
     fn closed(&mut self, link: u32, by: Party, origin: Origin) {
@@ -176,14 +188,15 @@ impl Decoder {
                     let client = message.header("device-id").unwrap_or_default().to_owned();
                     self.connected(link, origin, Transport::WebSocket, client);
                 }
+                self.topic = publish_topic(&message).or_else(|| self.topic.take());
                 self.tell(origin, Some(link), What::Http(message));
             }
-            Part::Text(text) => self.message(origin, Some(link), from, &text),
+            Part::Text(text) => self.message(origin, Some(link), from, None, &text),
             Part::Binary(bytes) => {
                 let version = self.links.get(&link).map_or(1, |l| l.version);
                 match unwrap_binary(version, &bytes) {
                     Ok(Binary::Opus(opus)) => self.audio(origin, Some(link), from, None, opus),
-                    Ok(Binary::Json(text)) => self.message(origin, Some(link), from, &text),
+                    Ok(Binary::Json(text)) => self.message(origin, Some(link), from, None, &text),
                     Err(why) => self.tell(origin, Some(link), What::Ignored { why: why.into() }),
                 }
             }
@@ -202,7 +215,8 @@ impl Decoder {
                 self.tell(origin, Some(link), What::Ignored { why });
             }
             Ok(Packet::Publish(publish)) => {
-                self.message(origin, Some(link), from, &publish.payload);
+                let topic = Some(publish.topic.as_str());
+                self.message(origin, Some(link), from, topic, &publish.payload);
             }
             Ok(Packet::Disconnect) => {
                 if let Some(entry) = self.links.get_mut(&link) {
@@ -230,7 +244,15 @@ impl Decoder {
         self.tell(origin, link, What::Audio { from, sequence, opus });
     }
 
-    fn message(&mut self, origin: Origin, link: Option<u32>, from: Party, text: &[u8]) {
+    /// A JSON message, with its topic if it came over MQTT.
+    fn message(
+        &mut self,
+        origin: Origin,
+        link: Option<u32>,
+        from: Party,
+        topic: Option<&str>,
+        text: &[u8],
+    ) {
         let Ok(body) = serde_json::from_slice::<Value>(text) else {
             let raw = String::from_utf8_lossy(text).into_owned();
             let id = mcp::salvage_id(&raw);
@@ -244,8 +266,36 @@ impl Decoder {
             (Some("mcp"), Some(payload)) => mcp::read(from, payload),
             _ => None,
         };
-        self.tell(origin, link, meaning.unwrap_or(What::Message { from, body }));
+        let mut what = meaning.unwrap_or(What::Message { from, body });
+        if let What::Reply(reply) = &mut what
+            && from == Party::Device
+            && let Some(why) = self.irregular(topic, text)
+        {
+            reply.answer = Answer::Irregular(why);
+        }
+        self.tell(origin, link, what);
     }
+
+    /// Why a reply of the device is no proper one whatever it says.
+    fn irregular(&self, topic: Option<&str>, text: &[u8]) -> Option<String> {
+        let doubled = doubled_key(text).map(|key| format!("it names \"{key}\" twice"));
+        doubled.or_else(|| match (topic, &self.topic) {
+            (Some(topic), Some(right)) if topic != right => {
+                Some(format!("it came on the topic {topic}, the device was told to use {right}"))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The topic in the bench's answer to the device's config request.
+fn publish_topic(message: &HttpMessage) -> Option<String> {
+    let body: Value = match message.from {
+        Party::Bench => serde_json::from_str(&message.body).ok()?,
+        Party::Device => return None,
+    };
+    let topic = body.pointer("/mqtt/publish_topic").and_then(Value::as_str)?;
+    (!topic.is_empty()).then(|| topic.to_owned())
 }
 
 enum Binary {

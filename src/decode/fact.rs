@@ -2,7 +2,7 @@
 //! evidence never crosses either of them unless a question says so.
 
 use super::mcp::{Reply, Request};
-use super::uart::{BootEvent, UartLine};
+use super::uart::{BootEvent, Meaning, UartLine};
 use crate::journal::{Edge, Party};
 use crate::time::Moment;
 use serde::Serialize;
@@ -13,8 +13,10 @@ use serde_json::Value;
 pub struct Fact {
     /// Number of the record that holds its first byte.
     pub record: u64,
-    /// When that byte was captured.
+    /// When that byte was captured; noise before a console line does not count.
     pub at: Moment,
+    /// When the last byte of a console line was captured; for anything else the same as `at`.
+    pub until: Moment,
     /// Boots seen so far on the console; 0 before the first ROM banner.
     pub boot: u32,
     /// Control connections opened so far; 0 before the first.
@@ -97,6 +99,28 @@ pub enum What {
     },
 }
 
+impl What {
+    /// Whether the board's firmware said this: not its ROM, not noise, not the bench.
+    pub fn is_of_firmware(&self) -> bool {
+        use Meaning::{InvalidHeader, Nothing, Reset, RomStart, WaitingForDownload};
+        match self {
+            What::Uart(UartLine { log, means, .. }) => {
+                let rom = matches!(means, RomStart { .. } | Reset(_));
+                let rom = rom || matches!(means, WaitingForDownload | InvalidHeader);
+                !rom && (log.is_some() || *means != Nothing)
+            }
+            What::Connected { .. } | What::Disconnected { .. } => true,
+            What::Http(HttpMessage { from, .. })
+            | What::Message { from, .. }
+            | What::Request(Request { from, .. })
+            | What::Reply(Reply { from, .. })
+            | What::Malformed { from, .. }
+            | What::Audio { from, .. } => *from == Party::Device,
+            _ => false,
+        }
+    }
+}
+
 /// A sound of the bench's own loudspeaker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Beacon {
@@ -137,5 +161,12 @@ impl HttpMessage {
     /// The value of a header; `name` in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+
+    /// Whether a board asks for its configuration, which it does once a boot until it is answered
+    /// (facts/xiaozhi.md 2.2). Its hand-made JSON is not always JSON.
+    pub fn asks_for_configuration(&self) -> bool {
+        let posted = self.from == Party::Device && self.start.starts_with("POST");
+        posted && self.body.contains("\"application\"") && self.body.contains("\"board\"")
     }
 }

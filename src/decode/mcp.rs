@@ -9,7 +9,12 @@ use crate::time::Moment;
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
+use std::fmt;
 use std::sync::LazyLock;
+
+/// Seconds by which a recorder that listens in several places may mistake the order of two
+/// messages. No board answers that fast.
+const A_HAIR: f64 = 0.002;
 
 /// A JSON-RPC request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,13 +52,28 @@ pub enum Answer {
     Result(Value),
     /// A JSON-RPC error, or a tool result marked `isError`.
     Error(String),
-    /// Not JSON, but the id can be read.
+    /// Not JSON, but the id can be read; the message as it came.
     Malformed(String),
+    /// JSON, but no reply as it must be: why, one sentence about `it`.
+    Irregular(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Text(text) => write!(f, "the text \"{text}\""),
+            Answer::Result(value) => write!(f, "a result without a text: {value}"),
+            Answer::Error(error) => write!(f, "an error: {error}"),
+            Answer::Malformed(raw) => write!(f, "no JSON: {raw}"),
+            Answer::Irregular(why) => write!(f, "no proper reply: {why}"),
+        }
+    }
 }
 
 /// The MCP meaning of an `mcp` payload; `None` when it is neither request nor reply.
 pub(super) fn read(from: Party, payload: &Value) -> Option<What> {
-    let id = payload.get("id").and_then(number);
+    let asked = payload.get("id");
+    let id = asked.and_then(number);
     if let Some(method) = payload.get("method").and_then(Value::as_str) {
         let params = payload.get("params").cloned().unwrap_or(Value::Null);
         let tool = params.get("name").and_then(Value::as_str).map(str::to_owned);
@@ -64,8 +84,11 @@ pub(super) fn read(from: Party, payload: &Value) -> Option<What> {
         let tool = tool.filter(|_| method == "tools/call");
         return Some(What::Request(Request { from, id, method: method.into(), tool, arguments }));
     }
+    let fraction = asked.and_then(Value::as_f64).is_some_and(|id| id.fract() != 0.0);
     let answer = match (payload.get("result"), payload.get("error")) {
-        (Some(result), _) => answer_of(result),
+        _ if fraction => Answer::Irregular(format!("it carries the id {}", payload["id"])),
+        (Some(_), Some(_)) => Answer::Irregular("it holds both a result and an error".into()),
+        (Some(result), None) => answer_of(result),
         (None, Some(error)) => {
             let message = error.get("message").and_then(Value::as_str);
             Answer::Error(message.map_or_else(|| error.to_string(), str::to_owned))
@@ -77,9 +100,17 @@ pub(super) fn read(from: Party, payload: &Value) -> Option<What> {
 
 fn answer_of(result: &Value) -> Answer {
     let text = result.pointer("/content/0/text").and_then(Value::as_str);
-    let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
+    let contents = result.get("content").and_then(Value::as_array).map_or(0, Vec::len);
+    let failed = match result.get("isError") {
+        None => false,
+        Some(Value::Bool(failed)) => *failed,
+        Some(other) => return Answer::Irregular(format!("its isError is {other}, no bool")),
+    };
     match text {
         Some(text) if failed => Answer::Error(text.into()),
+        Some(_) if contents > 1 => {
+            Answer::Irregular(format!("it holds {contents} contents, a tool gives one"))
+        }
         Some(text) => Answer::Text(text.into()),
         None => Answer::Result(result.clone()),
     }
@@ -111,6 +142,9 @@ pub struct Exchange {
     pub connection: u32,
     /// Replies in order of arrival; more than one is a defect of the device.
     pub replies: Vec<Returned>,
+    /// Record of a reply with this id that was captured before the request, but by so little that
+    /// the recorder may have mistaken their order.
+    pub ahead: Option<u64>,
 }
 
 /// A reply that found its request.
@@ -131,6 +165,17 @@ pub struct Ledger {
     pub exchanges: Vec<Exchange>,
     /// Records of replies that answer none of our requests on their connection.
     pub foreign: Vec<u64>,
+    /// The latest of them.
+    latest: Option<Foreign>,
+}
+
+/// A reply that answers none of our requests.
+#[derive(Clone, Debug, PartialEq)]
+struct Foreign {
+    record: u64,
+    at: Moment,
+    connection: u32,
+    id: Option<i64>,
 }
 
 impl Ledger {
@@ -145,6 +190,7 @@ impl Ledger {
                     boot: fact.boot,
                     connection: fact.connection,
                     replies: Vec::new(),
+                    ahead: self.ahead(request, fact),
                 });
             }
             What::Reply(reply) if reply.from == Party::Device => {
@@ -166,7 +212,18 @@ impl Ledger {
             Some(exchange) => {
                 exchange.replies.push(Returned { record: fact.record, at: fact.at, answer });
             }
-            None => self.foreign.push(fact.record),
+            None => {
+                self.foreign.push(fact.record);
+                let Fact { record, at, connection, .. } = *fact;
+                self.latest = Some(Foreign { record, at, connection, id });
+            }
         }
+    }
+
+    fn ahead(&self, request: &Request, fact: &Fact) -> Option<u64> {
+        let latest = self.latest.as_ref()?;
+        let same = request.id.is_some() && latest.id == request.id;
+        let near = fact.at.seconds_since(latest.at) < A_HAIR;
+        (same && near && latest.connection == fact.connection).then_some(latest.record)
     }
 }

@@ -4,6 +4,7 @@
 mod decoder;
 pub mod ear;
 mod fact;
+mod json;
 mod mcp;
 mod socket;
 pub mod sound;
@@ -14,5 +15,6 @@ mod udp;
 
 pub use decoder::Decoder;
 pub use fact::{Beacon, Fact, HttpMessage, Transport, What};
+pub use json::doubled_key;
 pub use mcp::{Answer, Exchange, Ledger, Reply, Request, Returned};
 pub use story::{Step, Story, tell};

@@ -128,14 +128,16 @@ fn check(name: &str, old: &[Record], expected: &[Fact], new: &Rechunked) {
     let facts = decode(&new.records);
     assert_eq!(facts.len(), expected.len(), "{name}");
     for (fact, expected) in facts.iter().zip(expected) {
-        let renamed = Fact { record: expected.record, at: expected.at, ..fact.clone() };
+        let Fact { record, at, until, .. } = *expected;
+        let renamed = Fact { record, at, until, ..fact.clone() };
         assert_eq!(&renamed, expected, "{name}");
         let made_of = &new.made_of[fact.record as usize];
         assert!(made_of.contains(&expected.record), "{name}: {expected:?} cites {made_of:?}");
         let latest = captured_at(&old[*made_of.end() as usize]);
         assert!(expected.at <= fact.at && fact.at <= latest, "{name}: {fact:?}");
+        assert!(fact.at <= fact.until && expected.until <= fact.until, "{name}: {fact:?}");
         if new.joints == 0 {
-            assert_eq!(fact.at, expected.at, "{name}: {fact:?}");
+            assert_eq!((fact.at, fact.until), (expected.at, expected.until), "{name}: {fact:?}");
         }
     }
 }

@@ -56,6 +56,7 @@ fn brief(answer: &Answer) -> String {
         Answer::Result(value) => format!("result {}", short(&value.to_string())),
         Answer::Error(text) => format!("error {}", short(text)),
         Answer::Malformed(raw) => format!("malformed {raw}"),
+        Answer::Irregular(why) => format!("irregular {why}"),
     }
 }
 
@@ -174,6 +175,22 @@ fn replies_that_belong_elsewhere_are_kept_apart() {
         vec![closed(1), connect(1), reply("7", "a")],
         "7 CALL\nforeign [4]\n",
     );
+    let odd = |fields: &str| mcp(1, Party::Device, &format!(r#"{{"jsonrpc":"2.0",{fields}}}"#));
+    for (fields, why) in [
+        (r#""id":7.9,"result":{"content":[{"text":"a"}]}"#, "it carries the id 7.9"),
+        (
+            r#""id":7,"result":{"content":[{"text":"a"}]},"error":{"message":"b"}"#,
+            "it holds both a result and an error",
+        ),
+        (r#""id":7,"result":{"content":[{"text":"a"}],"isError":1}"#, "its isError is 1, no bool"),
+        (
+            r#""id":7,"result":{"content":[{"text":"a"},{"text":"b"}],"isError":false}"#,
+            "it holds 2 contents, a tool gives one",
+        ),
+        (r#""id":7,"result":{"content":[{"text":"b","text":"a"}]}"#, "it names \"text\" twice"),
+    ] {
+        check(fields, vec![odd(fields)], &format!("7 CALL <- irregular {why}\n"));
+    }
     check("our own echo", vec![reply_on(1, Party::Bench, "7", "a")], "7 CALL\n");
     check(
         "malformed, then whole",

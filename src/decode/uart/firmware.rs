@@ -22,8 +22,11 @@ fn pattern(text: &str) -> Regex {
 /// Whether the text of the line was written by someone else (a server, a user), so that it may
 /// quote anything without it having happened.
 pub(super) fn quotes(log: &Log) -> bool {
-    log.tag == "Application"
-        && ["<< ", ">> ", "Alert ["].iter().any(|words| log.text.starts_with(words))
+    match log.tag.as_str() {
+        "Application" => ["<< ", ">> ", "Alert ["].iter().any(|words| log.text.starts_with(words)),
+        "Display" | "EmoteDisplay" => true,
+        _ => false,
+    }
 }
 
 /// The meaning of a log line; tags that we don't listen to cost one comparison.

@@ -22,7 +22,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 
 /// Skips what a reset or a glitch leaves before the first character of a line.
 pub(super) fn skip_noise(text: &str) -> &str {
-    text.trim_start_matches(['\0', '\r', '\u{fffd}'])
+    text.trim_start_matches(|c: char| c == '\u{fffd}' || c.is_control())
 }
 
 /// `LEVEL ["(" STAMP ")"] TAG ":" TEXT`. Early lines have no stamp, Wi-Fi lines no blank

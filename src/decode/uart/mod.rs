@@ -11,7 +11,7 @@ mod panic;
 #[cfg(test)]
 mod tests;
 
-pub use boot::{BootEvent, Boots, Reset, ResetCause};
+pub use boot::{BootEvent, Boots, Reset, ResetCause, RestartSign};
 pub use lines::{Lines, RawLine};
 pub use panic::{PanicKind, PanicText};
 
@@ -47,6 +47,17 @@ pub struct UartLine {
     pub log: Option<Log>,
     /// What it says to a bench.
     pub means: Meaning,
+    /// The words of a reset or a panic stand behind half of another line: they may be real or be
+    /// quoted, and count only if what follows bears them out.
+    pub torn: bool,
+}
+
+impl UartLine {
+    /// Whether the text was written by someone else (a server, a user), so that it may quote
+    /// anything without it having happened.
+    pub fn quotes(&self) -> bool {
+        self.log.as_ref().is_some_and(firmware::quotes)
+    }
 }
 
 /// A line of the ESP-IDF log.
@@ -114,6 +125,8 @@ pub enum Meaning {
         /// The unwinder gave up on a broken stack.
         corrupted: bool,
     },
+    /// Registers of a panic or of the task watchdog.
+    RegisterDump,
     /// First hex digits of the image's SHA-256, at start-up or in a panic.
     ElfSha(String),
     /// End of the panic handler.
@@ -203,32 +216,36 @@ pub fn read(text: &str) -> UartLine {
     let text = grammar::plain(text).into_owned();
     let line = grammar::skip_noise(&text);
     let log = grammar::log(line);
-    let means = meaning(line, log.as_ref()).unwrap_or(Meaning::Nothing);
-    UartLine { text, log, means }
+    let (means, torn) = meaning(line, log.as_ref());
+    UartLine { torn, means: means.unwrap_or(Meaning::Nothing), text, log }
 }
 
-fn meaning(line: &str, log: Option<&Log>) -> Option<Meaning> {
+fn meaning(line: &str, log: Option<&Log>) -> (Option<Meaning>, bool) {
     if !log.is_some_and(firmware::quotes)
-        && let Some(marked) = marked(line)
+        && let Some((means, torn)) = marked(line)
     {
-        return Some(marked);
+        return (Some(means), torn);
     }
-    match log {
+    let means = match log {
         Some(log) => firmware::read(log),
         None => bare(line),
-    }
+    };
+    (means, false)
 }
 
 /// A reset or a panic does not wait for the end of a line: its first words may follow directly
-/// on half a log line or on binary noise. After a blank or a quote they are only a mention.
-fn marked(line: &str) -> Option<Meaning> {
+/// on half a log line (it is torn) or on binary noise. After a blank, a quote, a colon, a bracket
+/// or the like they are only a mention.
+fn marked(line: &str) -> Option<(Meaning, bool)> {
     MARKER.find_iter(line).find_map(|marker| {
-        let before = line[..marker.start()].chars().next_back();
-        if before.is_some_and(|c| c.is_whitespace() || matches!(c, '"' | '\'' | '`')) {
+        let noise = |c: char| c.is_control() || c == '\u{fffd}';
+        let before = &line[..marker.start()];
+        if !before.chars().next_back().is_none_or(|c| c.is_alphanumeric() || noise(c)) {
             return None;
         }
         let text = &line[marker.start()..];
-        boot::read(text).or_else(|| panic::read(text))
+        let means = boot::read(text).or_else(|| panic::read(text))?;
+        Some((means, !before.chars().all(noise)))
     })
 }
 
@@ -246,5 +263,8 @@ fn bare(line: &str) -> Option<Meaning> {
     if line.starts_with(BROWN_OUT) {
         return Some(Meaning::BrownOut);
     }
-    panic::backtrace(line).or_else(|| firmware::elf_sha(line)).or_else(|| panic::stack(line))
+    panic::backtrace(line)
+        .or_else(|| panic::registers(line))
+        .or_else(|| firmware::elf_sha(line))
+        .or_else(|| panic::stack(line))
 }

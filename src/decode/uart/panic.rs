@@ -3,6 +3,7 @@
 use super::Meaning;
 use regex::Regex;
 use serde::Serialize;
+use std::fmt;
 use std::sync::LazyLock;
 
 /// A line that only a panic prints.
@@ -33,6 +34,24 @@ pub enum PanicKind {
     ErrorCheck,
     /// A task overran its stack; the detail is its name.
     StackOverflow,
+    /// The supply fell too low.
+    BrownOut,
+    /// Only the end of a report was seen: a register dump, a call stack, `Rebooting...`.
+    Unknown,
+}
+
+impl fmt::Display for PanicKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PanicKind::Exception { core, reason } => write!(f, "{reason} on CPU {core}"),
+            PanicKind::Abort => f.write_str("abort()"),
+            PanicKind::Assert => f.write_str("a failed assert"),
+            PanicKind::ErrorCheck => f.write_str("a failed ESP_ERROR_CHECK"),
+            PanicKind::StackOverflow => f.write_str("a stack overflow"),
+            PanicKind::BrownOut => f.write_str("the supply fell too low (brown-out)"),
+            PanicKind::Unknown => f.write_str("only the end of the panic report was seen"),
+        }
+    }
 }
 
 static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| {
@@ -80,6 +99,13 @@ pub(super) fn backtrace(line: &str) -> Option<Meaning> {
     let rest = line.strip_prefix("Backtrace:")?;
     let frames = rest.split_whitespace().map_while(frame).collect();
     Some(Meaning::Backtrace { frames, corrupted: rest.contains("|<-CORRUPTED") })
+}
+
+/// Registers, printed by a panic and by the task watchdog on RISC-V.
+pub(super) fn registers(line: &str) -> Option<Meaning> {
+    let (core, rest) = line.strip_prefix("Core ")?.trim_start().split_once(' ')?;
+    let dump = core.bytes().all(|byte| byte.is_ascii_digit()) && rest == "register dump:";
+    dump.then_some(Meaning::RegisterDump)
 }
 
 fn frame(word: &str) -> Option<(u32, u32)> {

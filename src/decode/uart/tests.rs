@@ -109,7 +109,8 @@ fn the_words_of_a_crash() {
     check("Detected in task \"main\" at 0x42005440", panic(PanicKind::StackOverflow, "main"));
     check("ELF file SHA256: 765805f67", Meaning::ElfSha("765805f67".to_string()));
     check("Rebooting...", Meaning::RebootingAfterPanic);
-    check("Core  0 register dump:", Meaning::Nothing);
+    check("Core  0 register dump:", Meaning::RegisterDump);
+    check("Core registers", Meaning::Nothing);
     let backtrace = |frames: &[(u32, u32)], corrupted| Meaning::Backtrace {
         frames: frames.to_vec(),
         corrupted,
@@ -142,6 +143,17 @@ fn a_crash_cuts_into_lines_but_a_quotation_is_no_crash() {
     );
     check("W (1) Display:      abort() was called at PC 0x42 on core 0", Meaning::Nothing);
     check("W (1) Display: \"ESP-ROM:esp32s3-20210327\"", Meaning::Nothing);
+    for quote in [
+        "W (1) Display:      (abort() was called at PC 0x42012345 on core 0)",
+        "W (1) Display:      他说：abort() was called at PC 0x42012345 on core 0",
+        "W (1) Display: “Guru Meditation Error: Core  0 panic'ed (LoadProhibited)",
+        "W (1) Display: Role:system,Guru Meditation Error: Core  0 panic'ed (X).",
+        "I (1) Web: log=ESP-ROM:esp32s3-20210327",
+        "I (1) HttpClient: GET /log?q=assert failed: x",
+        "I (1) x: (rst:0x1 (POWERON),boot:0x8 (SPI_FAST_FLASH_BOOT))",
+    ] {
+        check(quote, Meaning::Nothing);
+    }
     check("I (1) Application: << 说:abort() was called at PC 0x42", {
         Meaning::Text { from_device: false, text: "说:abort() was called at PC 0x42".to_string() }
     });
@@ -236,7 +248,7 @@ fn text_keeps_everything_but_colour() {
 }
 
 /// One letter or word a boot event: `B1` began, `R1:c` reset (`+` it began, `!` clean),
-/// `P0` panicked.
+/// `M1` missed, `P0` panicked.
 fn boots(lines: &[&str]) -> String {
     let mut boots = Boots::default();
     let seen = lines.iter().filter_map(|line| boots.see(&read(line))).map(|event| match event {
@@ -246,6 +258,7 @@ fn boots(lines: &[&str]) -> String {
             let clean = if clean { "!" } else { "" };
             format!("R{number}:{:x}{began}{clean}", reset.code)
         }
+        BootEvent::Missed { number, .. } => format!("M{number}"),
         BootEvent::Panicked { boot, .. } => format!("P{boot}"),
     });
     seen.collect::<Vec<_>>().join(" ")
@@ -287,4 +300,59 @@ fn a_panic_episode_counts_once() {
     assert_eq!(boots(&[ROM, GURU, GURU, ABORT, DEAD, ROM, ABORT]), "B1 P1 B2 P2");
     assert_eq!(boots(&[ROM, GURU, DEAD, GURU]), "B1 P1 P1");
     assert_eq!(boots(&[ROM, GURU, ROM, GURU]), "B1 P1 B2 P2");
+}
+
+#[test]
+fn half_a_line_before_the_words_needs_more_than_the_words() {
+    let torn = "I (1) WS: halfGuru Meditation Error: Core  1 panic'ed (IllegalInstruction). Exc";
+    let mention = "I (1) WS: 说abort() was called at PC 0x42012345 on core 0";
+    let (dump, trace) = ("Core  1 register dump:", "Backtrace: 0x4200f3bf:0x3fcb5d10");
+    assert_eq!(boots(&[torn, "x", dump, trace, DEAD]), "P0");
+    assert_eq!(boots(&[torn, "x", "x", DEAD]), "P0");
+    assert_eq!(boots(&[torn, "x", "x"]), "");
+    assert_eq!(boots(&[mention, "x", BYE, "x", "x", "x", "x", "x", ROM, RST_C]), "B1 R1:c!");
+    assert_eq!(boots(&[BYE, torn, ROM, RST_C]), "B1 R1:c");
+    let mut seen = Boots::default();
+    seen.see(&read(torn));
+    let Some(BootEvent::Panicked { kind, .. }) = seen.see(&read(dump)) else {
+        panic!("the registers bear it out");
+    };
+    assert_eq!(kind, exception(1, "IllegalInstruction"));
+    let rom = "I (5) StateMachine: State: idle -> connESP-ROM:esp32s3-20210327";
+    assert_eq!(boots(&[BYE, rom, BUILD, RST_C]), "R1:c+!");
+    assert_eq!(boots(&[rom, "x"]), "");
+    assert_eq!(boots(&["I (5) x: yrst:0x1 (POWERON),boot:0x8 (SPI_FAST_FLASH_BOOT)"]), "");
+}
+
+#[test]
+fn a_death_without_its_first_line_is_a_death() {
+    let trace = "Backtrace: 0x4200f3bf:0x3fcb5d10";
+    assert_eq!(boots(&[trace, "ELF file SHA256: 765805f67", DEAD, ROM]), "P0 B1");
+    assert_eq!(boots(&[BYE, DEAD, ROM, RST_C]), "P0 B1 R1:c");
+    let brown_out = "E BOD: Brownout detector was triggered";
+    let three = "rst:0x3 (RTC_SW_SYS_RST),boot:0x8 (SPI_FAST_FLASH_BOOT)";
+    assert_eq!(boots(&[BYE, brown_out, ROM, three]), "P0 B1 R1:3");
+    let task = "E (9) task_wdt: Task watchdog got triggered. The following tasks/users did not";
+    assert_eq!(boots(&[task, "CPU 0: main", trace, trace]), "");
+    assert_eq!(boots(&[task, GURU, trace, DEAD]), "P0");
+}
+
+#[test]
+fn a_restart_shows_without_its_banner() {
+    const START: &str = "I (2513) StateMachine: State: unknown -> starting";
+    const IDLE: &str = "I (3333) StateMachine: State: activating -> idle";
+    const VERSION: &str = "I (1012) app_init: App version:      2.4.2";
+    assert_eq!(boots(&[ROM, RST_1, VERSION, START, IDLE, VERSION, START, IDLE]), "B1 R1:1 M2");
+    assert_eq!(boots(&[ROM, RST_1, START, IDLE, START, IDLE]), "B1 R1:1 M2");
+    assert_eq!(boots(&[ROM, RST_1, START, IDLE, ROM, RST_C, START, IDLE]), "B1 R1:1 B2 R2:c");
+    let [high, higher] = ["I (63000) a: b", "I (63010) SystemInfo: free sram: 1 minimal sram: 1"];
+    let [low, lower] = ["I (1009) a: b", "I (1011) a: b"];
+    assert_eq!(boots(&[higher, high, high, low, lower, low]), "M1");
+    assert_eq!(boots(&[higher, high, high, low, lower, VERSION, START]), "M1");
+    // One stamp may be damaged, and before the application runs they mean little.
+    assert_eq!(boots(&[START, low, lower, high, low, lower, low]), "");
+    assert_eq!(boots(&[higher, high, high, low, high, low, high]), "");
+    let early = ["I (30283) cpu_start: x", "I (30283) boot: x", "I (0) cpu: x", "I (9) cpu: x"];
+    assert_eq!(boots(&early), "");
+    assert_eq!(boots(&[higher, high, high, ROM, RST_C, low, lower]), "B1 R1:c");
 }

@@ -50,7 +50,7 @@ fn calls<'a>(rung: Rung, step: &'a str, case: &'a Case) -> Result<Vec<&'a Exchan
     ))
 }
 
-/// The first reply to a call, if it came in time; else the finding that there was none.
+/// The reply to a call, if there was one, in time; else the finding that it was not so.
 fn answer<'a>(
     rung: Rung,
     call: &'a Exchange,
@@ -59,6 +59,17 @@ fn answer<'a>(
 ) -> Result<(&'a Answer, u64, Moment), Finding> {
     let tool = call.request.tool.as_deref().unwrap_or(&call.request.method);
     let limit = within.as_secs_f64();
+    if call.replies.len() > 1 {
+        let differs = call.replies.iter().any(|r| r.answer != call.replies[0].answer);
+        let how = if differs { ", differently" } else { "" };
+        let reason = format!("it answered {} times to one call{how}", call.replies.len());
+        let all = call.replies.iter().map(|r| r.record).chain([call.record]);
+        return Err(Finding::refuted(rung, Discrepancy::MalformedReply, reason).citing(all));
+    }
+    if let (true, Some(ahead)) = (call.replies.is_empty(), call.ahead) {
+        let why = format!("an answer to {tool} with this call's id was captured just before it");
+        return Err(Finding::silent(rung, why).citing([call.record, ahead]));
+    }
     match call.replies.first() {
         Some(reply) if reply.at.seconds_since(call.at) > limit => {
             let took = reply.at.seconds_since(call.at);
