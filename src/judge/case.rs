@@ -24,6 +24,8 @@ pub(super) struct Case<'a> {
     unheard: Vec<Unheard>,
     /// What the ear made of the bench's beacons.
     pub checks: Vec<Check>,
+    /// Records of the calls that a claim expects to restart the board, in order.
+    licensed: Vec<u64>,
 }
 
 /// Whether a missing or present sound means anything.
@@ -56,7 +58,21 @@ impl<'a> Case<'a> {
                 None => {}
             }
         }
-        Ok(Case { terms, story, hearings, unheard, checks })
+        let restarts = scenario.claims.iter().flat_map(|c| &c.demands).filter_map(|d| match d {
+            Demand::Boot { step, .. } => Some(step),
+            _ => None,
+        });
+        let steps = restarts.flat_map(|id| story.instances(id));
+        let mut licensed: Vec<u64> = steps.flat_map(|s| story.calls(s)).map(|x| x.record).collect();
+        licensed.sort_unstable();
+        licensed.dedup();
+        Ok(Case { terms, story, hearings, unheard, checks, licensed })
+    }
+
+    /// The calls that a claim expects to restart the board, in order.
+    pub fn reboots(&self) -> impl Iterator<Item = &Exchange> {
+        let licensed = |x: &&Exchange| self.licensed.binary_search(&x.record).is_ok();
+        self.story.mcp.exchanges.iter().filter(licensed)
     }
 
     /// What was heard in a step instance; `None` when no tone was sent in it.
@@ -157,7 +173,7 @@ impl<'a> Case<'a> {
         let mut state = None;
         for fact in self.story.facts.iter().filter(|f| f.at <= at) {
             match &fact.what {
-                What::Boot(BootEvent::Began { .. }) => state = None,
+                What::Boot(BootEvent::Began { .. } | BootEvent::Missed { .. }) => state = None,
                 What::Uart(UartLine { means: Meaning::State { to, .. }, .. }) => {
                     state = Some(to.as_str());
                 }

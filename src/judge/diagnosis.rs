@@ -56,6 +56,10 @@ const HOLE: Places = &[
     "console wiring: lost bytes, a port that vanished",
 ];
 const RECORDS: Places = &["records.jsonl at the cited records"];
+/// After a recording that is not whole.
+pub(super) const INCOMPLETE: Places =
+    &["the recording's original, or the same session once more", "space on the bench's disk"];
+
 /// The next places to look after a finding about restarts that no claim asked for.
 pub(super) fn after_restart(finding: &Finding) -> Places {
     match finding.discrepancy {
@@ -63,10 +67,6 @@ pub(super) fn after_restart(finding: &Finding) -> Places {
         Some(name) => next(finding, name),
     }
 }
-
-/// After a recording that is not whole.
-pub(super) const INCOMPLETE: Places =
-    &["the recording's original, or the same session once more", "space on the bench's disk"];
 
 /// The next places to look after the finding that decided.
 pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
@@ -86,6 +86,7 @@ pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
         Discrepancy::StaleReadback => OLD_VALUE,
         Discrepancy::UnexpectedReset | Discrepancy::BootLoop => RESET,
         Discrepancy::NoReboot => NO_RESET,
+        Discrepancy::Inconclusive if finding.measurements.iter().any(|m| m.name == "boots") => HOLE,
         Discrepancy::Inconclusive if finding.rung == Rung::Physical => UNCERTAIN,
         Discrepancy::Inconclusive | Discrepancy::Agree => RECORDS,
     }

@@ -10,7 +10,7 @@ mod words;
 
 pub use claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
 pub use file::{FileError, Many, load, nearest};
-pub use profile::{Profile, Strength};
+pub use profile::{Floor, Profile, Strength};
 pub use units::decibels;
 
 use crate::journal::NamedText;

@@ -17,9 +17,22 @@ pub struct Profile {
     /// How far a reported value proves anything, by its path in the status reply.
     #[serde(default)]
     pub readback: BTreeMap<String, Strength>,
+    /// The least stored value that a restart keeps, by its path: a smaller one becomes this.
+    #[serde(default)]
+    pub floor: BTreeMap<String, Floor>,
     /// Gain law by the log tag of the codec object.
     #[serde(default)]
     pub codecs: BTreeMap<String, Law>,
+}
+
+/// What the firmware makes at boot of a stored value that it takes for unusable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Floor {
+    /// A stored value up to this is raised.
+    pub up_to: i64,
+    /// To this.
+    pub becomes: i64,
 }
 
 /// How far a value that the board reports proves anything.
@@ -30,6 +43,16 @@ pub enum Strength {
     SameVariable,
     /// Another source than the setter wrote.
     Independent,
+}
+
+impl Floor {
+    /// What `value` is after a restart.
+    pub fn raised(self, value: serde_json::Value) -> serde_json::Value {
+        match value.as_i64() {
+            Some(low) if low <= self.up_to => self.becomes.into(),
+            _ => value,
+        }
+    }
 }
 
 impl Profile {

@@ -23,8 +23,9 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
             Err(why) => return Finding::silent(rung, why).citing([call.record]),
         };
         let until = ends(call, within, case);
+        let tagged = tagged(log, case);
         let after = lines(case).filter(|(f, _)| f.at >= call.at && f.at < until);
-        match after.clone().find(|(_, line)| says(line, log)) {
+        match after.clone().find(|(_, line)| says(line, log, tagged)) {
             Some((fact, _)) => records.extend([call.record, fact.record]),
             None => return missing(call, log, until, case),
         }
@@ -82,24 +83,38 @@ fn lines<'a>(case: &'a Case) -> impl Iterator<Item = (&'a Fact, &'a UartLine)> +
     })
 }
 
-/// The line's message is `wanted`, or `TAG: message`; a line that merely mentions it is not it.
-fn says(line: &UartLine, wanted: &str) -> bool {
-    match &line.log {
-        Some(log) => {
-            log.text == wanted
-                || wanted
-                    .strip_prefix(log.tag.as_str())
-                    .and_then(|rest| rest.strip_prefix(": "))
-                    .is_some_and(|text| text == log.text)
-        }
-        None => line.text == wanted,
+/// The line's message is `wanted`, or `TAG: message`; a line that merely mentions it is not it,
+/// nor one of another tag that quotes it.
+fn says(line: &UartLine, wanted: &str, tagged: Option<(&str, &str)>) -> bool {
+    match (&line.log, tagged) {
+        (None, _) => line.text == wanted,
+        (Some(log), Some((tag, text))) => log.tag == tag && log.text == text,
+        (Some(log), None) => log.text == wanted && !line.quotes(),
     }
+}
+
+/// The tag and the message that a claim names. A message may hold a colon, too: only what is a
+/// tag somewhere on this console is one.
+fn tagged<'a>(wanted: &'a str, case: &Case) -> Option<(&'a str, &'a str)> {
+    let (tag, text) = wanted.split_once(": ")?;
+    let mut logs = lines(case).filter_map(|(_, line)| line.log.as_ref());
+    logs.any(|log| log.tag == tag).then_some((tag, text))
+}
+
+fn mentions(line: &UartLine, wanted: &str) -> bool {
+    let text = wanted.split_once(": ").map_or(wanted, |(_, text)| text);
+    line.text.ends_with(text)
 }
 
 fn missing(call: &Exchange, log: &str, until: Moment, case: &Case) -> Finding {
     let rung = Rung::Executed;
     let mut before = lines(case).filter(|(f, _)| f.at < call.at && f.boot == call.boot);
-    let finding = if before.next().is_none() {
+    let straddles = |f: &Fact| f.at < call.at && call.at <= f.until;
+    let mut torn = lines(case).filter(|(f, line)| straddles(f) && mentions(line, log));
+    let finding = if let Some((fact, _)) = torn.next() {
+        let why = format!("the line with \"{log}\" began before the call, at {}", fact.at);
+        Finding::silent(rung, why).citing([fact.record])
+    } else if before.next().is_none() {
         Finding::silent(rung, "the console was silent since the board started: nobody looked")
     } else if case.story.until < until {
         Finding::silent(rung, format!("the session ended before \"{log}\" could be expected"))

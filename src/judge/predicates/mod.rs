@@ -6,6 +6,7 @@ mod executed;
 mod level_step;
 mod listed;
 mod readback;
+mod restarts;
 pub(super) mod session;
 
 use super::case::Case;

@@ -1,7 +1,8 @@
 //! Does the device report the new state?
 
 use super::{answer, calls};
-use crate::decode::Answer;
+use crate::decode::uart::BootEvent;
+use crate::decode::{Answer, Exchange, What, doubled_key};
 use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
 use crate::scenario::{ReadBack, Rung, Strength};
@@ -30,7 +31,7 @@ pub(super) fn finding(
     let (wanted, of_boot, mut records) = match value {
         ReadBack::Equals(wanted) => (wanted.clone(), None, Vec::new()),
         ReadBack::AsAsked(other) => match asked(other, path, &readings, case) {
-            Ok((wanted, record)) => (wanted, None, vec![record]),
+            Ok((wanted, call)) => (wanted, Some(call.boot), vec![call.record]),
             Err(finding) => return finding,
         },
         ReadBack::SameAs(other) => match read(other, path, false, within, case) {
@@ -46,9 +47,14 @@ pub(super) fn finding(
         },
     };
     let mut rebooted = of_boot.is_some();
+    let mut seen = wanted.clone();
     for reading in &readings {
         records.extend(reading.records);
-        rebooted &= of_boot.is_some_and(|boot| reading.boot > boot);
+        let stored = of_boot.is_some_and(|boot| reading.boot > boot);
+        rebooted &= stored;
+        let floor = case.terms.profile.floor.get(path).filter(|_| stored);
+        let wanted = floor.map_or(wanted.clone(), |floor| floor.raised(wanted.clone()));
+        seen.clone_from(&wanted);
         if !same(&reading.value, &wanted) {
             let reason = format!("{path} reads {}, not {wanted}", reading.value);
             let finding = Finding::refuted(Rung::Readback, Discrepancy::StaleReadback, reason);
@@ -64,18 +70,18 @@ pub(super) fn finding(
         None => Some(format!("the board's profile does not say where {path} comes from")),
     };
     let source = if rebooted { " after a restart, from flash" } else { "" };
-    let finding = Finding::proven(Rung::Readback, format!("{path} = {wanted}{source}"));
+    let finding = Finding::proven(Rung::Readback, format!("{path} = {seen}{source}"));
     Finding { weak, ..finding.citing(records) }
 }
 
 /// What the last call of a step asked for, by the last part of `path`. Every reading must have been
 /// asked for after it and before the next call of that tool: else it tells of another moment.
-fn asked(
-    step: &str,
+fn asked<'a>(
+    step: &'a str,
     path: &str,
     readings: &[Reading],
-    case: &Case,
-) -> Result<(Value, u64), Finding> {
+    case: &'a Case,
+) -> Result<(Value, &'a Exchange), Finding> {
     let calls = calls(Rung::Readback, step, case)?;
     let last = calls[calls.len() - 1];
     let silent = |why| Err(Finding::silent(Rung::Readback, why).citing([last.record]));
@@ -94,7 +100,7 @@ fn asked(
     }
     let name = path.rsplit('.').next().unwrap_or(path);
     match last.request.arguments.get(name) {
-        Some(value) => Ok((value.clone(), last.record)),
+        Some(value) => Ok((value.clone(), last)),
         None => silent(format!("the call in `{step}` has no argument `{name}`")),
     }
 }
@@ -111,6 +117,11 @@ fn read(
     let rung = Rung::Readback;
     let mut readings = Vec::new();
     let mut calls = calls(rung, step, case)?;
+    let all: Vec<u64> = calls.iter().map(|call| call.record).collect();
+    calls.retain(|call| counts(call, case));
+    if calls.is_empty() {
+        return Err(outlived(step, case).citing(all));
+    }
     if poll && calls.iter().any(|call| !call.replies.is_empty()) {
         calls.retain(|call| !call.replies.is_empty());
     }
@@ -121,8 +132,11 @@ fn read(
             finding.citing([call.record, record])
         };
         let Answer::Text(text) = said else {
-            return Err(malformed(format!("the status is no text: {said:?}")));
+            return Err(malformed(format!("the status is {said}")));
         };
+        if let Some(key) = doubled_key(text.as_bytes()) {
+            return Err(malformed(format!("the status names \"{key}\" twice")));
+        }
         let status: Value = serde_json::from_str(text)
             .map_err(|error| malformed(format!("the status is no JSON: {error}")))?;
         let pointer = format!("/{}", path.replace('.', "/"));
@@ -157,6 +171,26 @@ fn same(a: &Value, b: &Value) -> bool {
         }
         _ => a == b,
     }
+}
+
+/// Whether a call was made to the board as it is after the last restart that a claim asked for
+/// before it: in a later boot, and answered, if at all, on a connection of that boot.
+fn counts(call: &Exchange, case: &Case) -> bool {
+    case.reboots().filter(|reboot| reboot.record < call.record).last().is_none_or(|reboot| {
+        let anew = call.replies.is_empty() || call.connection > reboot.connection;
+        call.boot > reboot.boot && anew
+    })
+}
+
+/// All calls of a step went to the board before it restarted, or to one that nobody saw restart.
+fn outlived(step: &str, case: &Case) -> Finding {
+    let last = case.reboots().last().map_or(u64::MAX, |reboot| reboot.record);
+    let mut after = case.story.facts.iter().filter(|f| f.record > last);
+    let why = match after.any(|f| matches!(f.what, What::Boot(BootEvent::Began { .. }))) {
+        true => "the board was asked only before it was back from its restart",
+        false => "no restart was seen, so the answer may be that of the board as it was",
+    };
+    Finding::silent(Rung::Readback, format!("`{step}`: {why}"))
 }
 
 #[cfg(test)]
