@@ -145,6 +145,8 @@ pub struct Exchange {
     /// Record of a reply with this id that was captured before the request, but by so little that
     /// the recorder may have mistaken their order.
     pub ahead: Option<u64>,
+    /// Record of a reply with this id that came on another connection, so that it is no answer.
+    pub elsewhere: Option<u64>,
 }
 
 /// A reply that found its request.
@@ -191,6 +193,7 @@ impl Ledger {
                     connection: fact.connection,
                     replies: Vec::new(),
                     ahead: self.ahead(request, fact),
+                    elsewhere: None,
                 });
             }
             What::Reply(reply) if reply.from == Party::Device => {
@@ -214,6 +217,10 @@ impl Ledger {
             }
             None => {
                 self.foreign.push(fact.record);
+                let same = |x: &&mut Exchange| id.is_some() && x.request.id == id;
+                if let Some(exchange) = self.exchanges.iter_mut().rev().find(same) {
+                    exchange.elsewhere.get_or_insert(fact.record);
+                }
                 let Fact { record, at, connection, .. } = *fact;
                 self.latest = Some(Foreign { record, at, connection, id });
             }

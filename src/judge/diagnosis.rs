@@ -56,6 +56,7 @@ const HOLE: Places = &[
     "console wiring: lost bytes, a port that vanished",
 ];
 const RECORDS: Places = &["records.jsonl at the cited records"];
+
 /// After a recording that is not whole.
 pub(super) const INCOMPLETE: Places =
     &["the recording's original, or the same session once more", "space on the bench's disk"];

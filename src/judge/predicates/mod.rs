@@ -85,8 +85,13 @@ fn answer<'a>(
         )
         .citing([call.record])),
         None => {
-            let reason = format!("{tool} was not answered within {limit:.1} s");
-            Err(Finding::refuted(rung, Discrepancy::NoReply, reason).citing([call.record]))
+            let elsewhere = match call.elsewhere {
+                Some(_) => "; a reply with its id came on another connection",
+                None => "",
+            };
+            let reason = format!("{tool} was not answered within {limit:.1} s{elsewhere}");
+            let records = [call.record].into_iter().chain(call.elsewhere);
+            Err(Finding::refuted(rung, Discrepancy::NoReply, reason).citing(records))
         }
     }
 }
