@@ -1,43 +1,178 @@
-//! Secrets never reach the disk: the lower half of every MAC address, passwords and tokens become
-//! placeholders of the same length before an observation exists, also across chunk borders.
+//! Secrets never reach the disk: the lower half of every MAC address, passwords, tokens, keys and
+//! cookies become placeholders of the same length before an observation exists, also across chunk
+//! borders.
+//!
+//! Known by their names: JSON members (also in a JSON string), `name=value` and `name: value` in
+//! text and URLs, HTTP headers, and `//user:password@`. What this can't know: a value without its
+//! name, the rest of a bare value after a blank, and a secret over 64 KiB long. The key of the UDP
+//! audio stays on purpose: without it nobody could judge what was sent.
 
-use bytes::BytesMut;
+use crate::time::Moment;
 use regex::bytes::{Captures, Regex};
-use rumqttc::mqttbytes::v4::Packet;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Six pairs of hex digits with one kind of separator; groups: upper half, lower half.
 static MAC: LazyLock<Regex> = LazyLock::new(|| {
     let form =
         |s: &str| format!("((?:[0-9a-f]{{2}}{s}){{3}})([0-9a-f]{{2}}(?:{s}[0-9a-f]{{2}}){{2}})");
-    compile(&format!("{}|{}|{}", form(":"), form("_"), form("-")))
+    compile(&[":", "_", "-", "%3a"].map(form).join("|"))
 });
 
-/// A JSON member (also inside a JSON string) whose value must not be kept; groups: before, value.
-static MEMBER: LazyLock<Regex> = LazyLock::new(|| {
-    compile(r#"("[a-z_]*(?:token|password|passwd|secret|psk)\\*"\s*:\s*\\*")([^"\\]*)"#)
+/// The end of a name whose value must not be kept.
+const NAME: &str = "(?:token|passw(?:or)?d|passphrase|psk|secret(?:[_-]?key)?|api[_-]?key\
+    |access[_-]?key(?:[_-]?(?:id|secret))?|private[_-]?key|authorization|cookie)[0-9]*";
+
+/// A JSON member up to its value.
+static MEMBER: LazyLock<Regex> =
+    LazyLock::new(|| compile(&format!(r#""[a-z0-9_-]*{NAME}\\*"\s*:\s*"#)));
+
+/// `name=value` or `name: value` up to the value.
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| compile(&format!(r"{NAME}[ \t]*[=:][ \t]*(?:(?:bearer|basic)[ \t]+)?")));
+
+/// An HTTP header with a value that may hold blanks, up to the value.
+static HEADER: LazyLock<Regex> = LazyLock::new(|| {
+    compile(r"(?m:^)(?:proxy-authorization|authorization|cookie|set-cookie):[ \t]*(?:bearer )?")
 });
 
-/// The credentials of an HTTP request; groups: before, value.
-static HEADER: LazyLock<Regex> =
-    LazyLock::new(|| compile(r"(authorization:[ \t]*(?:bearer )?)([^\r\n]*)"));
+/// The password in a URL, up to it.
+static USER: LazyLock<Regex> = LazyLock::new(|| compile(r"://[^\s/:@]*:[^\s/@]+@"));
 
-/// The end of a chunk at which any of the above may have begun.
-static UNFINISHED: LazyLock<Regex> = LazyLock::new(|| {
-    compile(concat!(
-        r"(?:[0-9a-f]{1,2}[:_-](?:[0-9a-f:_-]{0,14})?|\b[0-9a-f]{1,11}",
-        r#"|"[a-z_]{0,40}|"[a-z_]*(?:token|password|passwd|secret|psk)\\*"?"#,
-        r#"\s*(?::\s*\\*"?[^"\\]*)?"#,
-        r"|\ba[a-z]{0,12}|\bauthorization:[^\r\n]*)\z"
-    ))
-});
+/// At most this many bytes wait for the end of their line.
+const MAX_HELD: usize = 64 << 10;
 
-/// At most this many bytes wait for the end of a secret.
-const MAX_HELD: usize = 8192;
+/// What is kept of a line that grows longer: the beginning of a secret, before it can be told.
+const CONTEXT: usize = 1024;
 
 fn compile(pattern: &str) -> Regex {
     Regex::new(&format!("(?i-u){pattern}")).expect("a fixed pattern")
+}
+
+/// A secret: where its name begins, and its value.
+struct Secret {
+    from: usize,
+    value: Range<usize>,
+    /// What covers it.
+    cover: u8,
+}
+
+/// All secrets in `bytes` that have names.
+fn secrets(bytes: &[u8]) -> Vec<Secret> {
+    let mut found = Vec::new();
+    let mut note = |from, value, cover| found.push(Secret { from, value, cover });
+    for name in MEMBER.find_iter(bytes) {
+        match quoted(bytes, name.end()) {
+            Some(value) => note(name.start(), value, b'x'),
+            // A number remains one, without a zero in front.
+            None => {
+                let is_number = |b: &u8| b.is_ascii_digit() || b"+-.eE".contains(b);
+                note(name.start(), run(bytes, name.end(), is_number), b'1');
+            }
+        }
+    }
+    for name in NAMED.find_iter(bytes) {
+        let value = quoted(bytes, name.end()).unwrap_or_else(|| bare(bytes, name.end()));
+        note(name.start(), value, b'x');
+    }
+    for name in HEADER.find_iter(bytes) {
+        note(name.start(), run(bytes, name.end(), |b| !b"\r\n".contains(b)), b'x');
+    }
+    for user in USER.find_iter(bytes) {
+        let colon = user.as_bytes()[3..].iter().position(|&b| b == b':').unwrap_or(0) + 4;
+        note(user.start(), user.start() + colon..user.end() - 1, b'x');
+    }
+    found
+}
+
+/// The bytes from `at` on that are `inside`.
+fn run(bytes: &[u8], at: usize, inside: impl Fn(&u8) -> bool) -> Range<usize> {
+    let length = bytes[at..].iter().take_while(|b| inside(b)).count();
+    at..at + length
+}
+
+/// What stands in the quotes that open at `at`. A quote in JSON in a JSON string has a backslash
+/// before it and one more level in doubles that: only a quote of its own level ends a string.
+fn quoted(bytes: &[u8], at: usize) -> Option<Range<usize>> {
+    let slashes = |at: usize| run(bytes, at, |&b| b == b'\\').len();
+    let level = slashes(at);
+    let quote = *bytes.get(at + level).filter(|b| b"\"'".contains(b))?;
+    let from = at + level + 1;
+    let mut until = from;
+    while until < bytes.len() && !b"\r\n".contains(&bytes[until]) {
+        let count = slashes(until);
+        let ends = count < level || count % (2 * (level + 1)) == level;
+        if bytes.get(until + count) == Some(&quote) && ends {
+            // An escaped backslash before the quote belongs to the value.
+            return Some(from..until + count.saturating_sub(level));
+        }
+        until += count.max(1);
+        if count > 0 && until < bytes.len() && !b"\r\n".contains(&bytes[until]) {
+            until += 1;
+        }
+    }
+    Some(from..until.min(bytes.len()))
+}
+
+/// A value without quotes, up to a blank, a quote, the next parameter of a URL or the end.
+fn bare(bytes: &[u8], at: usize) -> Range<usize> {
+    let ends = |k: usize| match bytes[k] {
+        b'\\' => bytes.get(k + 1).is_none_or(|next| b"\"'nrt\\".contains(next)),
+        byte => byte <= b' ' || byte == 0x7f || b"\"'&".contains(&byte),
+    };
+    at..(at..bytes.len()).find(|&k| ends(k)).unwrap_or(bytes.len())
+}
+
+/// Bytes of a stream whose line is not complete.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: Vec<u8>,
+    /// Where each chunk begins in `bytes`, and when it was captured.
+    chunks: Vec<(usize, Moment)>,
+}
+
+impl Held {
+    fn push(&mut self, at: Moment, chunk: &[u8]) {
+        self.chunks.push((self.bytes.len(), at));
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    /// How many bytes can be told for what they are: whole lines, or most of an endless one.
+    fn ready(&self) -> usize {
+        let line = self.bytes.iter().rposition(|&b| b == b'\n').map_or(0, |k| k + 1);
+        if self.bytes.len() - line <= MAX_HELD {
+            return line;
+        }
+        let most = self.bytes.len() - CONTEXT;
+        let blank = self.bytes[line..most].iter().rposition(u8::is_ascii_whitespace);
+        let cut = blank.map_or(most, |k| line + k + 1);
+        let named = secrets(&self.bytes).into_iter().map(|secret| secret.from..secret.value.end);
+        let open = named.chain(MAC.find_iter(&self.bytes).map(|mac| mac.range()));
+        match open.filter(|o| o.start < cut && cut <= o.end).map(|o| o.start).min() {
+            None => cut,
+            Some(from) if from > line => from,
+            Some(_) => self.bytes.len(),
+        }
+    }
+
+    /// Takes the first `count` bytes out, `told` in their place, cut as they were captured.
+    fn release(&mut self, count: usize, told: &[u8]) -> Vec<(Moment, Vec<u8>)> {
+        let ends = self.chunks.iter().skip(1).map(|chunk| chunk.0).chain([self.bytes.len()]);
+        let mut released = Vec::new();
+        let mut rest = Vec::new();
+        for (&(from, at), end) in self.chunks.iter().zip(ends) {
+            if from < count.min(end) {
+                released.push((at, told[from..end.min(count)].to_vec()));
+            }
+            if end > count {
+                rest.push((from.max(count) - count, at));
+            }
+        }
+        self.bytes.drain(..count);
+        self.chunks = rest;
+        released
+    }
 }
 
 /// Removes secrets from the streams of one session; placeholders are stable within it.
@@ -47,8 +182,8 @@ pub struct Redactor {
     lower_halves: Vec<Vec<u8>>,
     /// Device MACs to be found without separators as well.
     bare: Vec<Vec<u8>>,
-    /// Bytes of each stream that may be the beginning of a secret.
-    held: BTreeMap<String, Vec<u8>>,
+    /// What waits of each stream.
+    held: BTreeMap<String, Held>,
 }
 
 impl Redactor {
@@ -59,33 +194,39 @@ impl Redactor {
         Redactor { bare, ..Redactor::default() }
     }
 
-    /// The next chunk of `stream`; what may be an unfinished secret comes with a later chunk.
-    pub fn push(&mut self, stream: &str, chunk: &[u8]) -> Vec<u8> {
-        let mut bytes = self.held.remove(stream).unwrap_or_default();
-        bytes.extend_from_slice(chunk);
-        let tail = bytes.len().saturating_sub(MAX_HELD);
-        if let Some(open) = UNFINISHED.find(&bytes[tail..])
-            && open.len() < MAX_HELD
-        {
-            let held = bytes.split_off(tail + open.start());
-            self.held.insert(stream.into(), held);
-        }
-        self.whole(&bytes)
+    /// The next chunk of `stream`, captured at `at`; a line that is not complete waits for its end.
+    /// What comes out is cut as it was captured and has the times of its chunks.
+    pub fn push(&mut self, stream: &str, at: Moment, chunk: &[u8]) -> Vec<(Moment, Vec<u8>)> {
+        let mut held = self.held.remove(stream).unwrap_or_default();
+        held.push(at, chunk);
+        let ready = held.ready();
+        let told = if ready > 0 { self.whole(&held.bytes) } else { Vec::new() };
+        let released = held.release(ready, &told);
+        self.held.insert(stream.into(), held);
+        released
     }
 
     /// The bytes of `stream` that still waited.
-    pub fn finish(&mut self, stream: &str) -> Vec<u8> {
-        let bytes = self.held.remove(stream).unwrap_or_default();
-        self.whole(&bytes)
+    pub fn finish(&mut self, stream: &str) -> Vec<(Moment, Vec<u8>)> {
+        let mut held = self.held.remove(stream).unwrap_or_default();
+        let told = self.whole(&held.bytes);
+        held.release(told.len(), &told)
     }
 
     /// A message that arrived in one piece.
     pub fn whole(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let bytes = MEMBER.replace_all(bytes, |c: &Captures| covered(&c[1], &c[2]));
-        let bytes = HEADER.replace_all(&bytes, |c: &Captures| covered(&c[1], &c[2]));
+        let mut covered = bytes.to_vec();
+        for secret in secrets(bytes) {
+            for byte in &mut covered[secret.value] {
+                // The dot and sign of a number stay what they are.
+                if secret.cover == b'x' || byte.is_ascii_digit() {
+                    *byte = secret.cover;
+                }
+            }
+        }
         let mut bytes = MAC
-            .replace_all(&bytes, |c: &Captures| {
-                let part = |i: usize| (1..=6).step_by(2).find_map(|k| c.get(k + i));
+            .replace_all(&covered, |c: &Captures| {
+                let part = |i: usize| (1..c.len()).step_by(2).find_map(|k| c.get(k + i));
                 let (upper, lower) = (part(0), part(1));
                 let mut out = upper.map_or(Vec::new(), |m| m.as_bytes().to_vec());
                 out.extend(self.placeholder(lower.map_or(&b""[..], |m| m.as_bytes())));
@@ -106,45 +247,75 @@ impl Redactor {
 
     /// `xx:xx:x1` for the first board, `xx:xx:x2` for the second, with the separators as found.
     fn placeholder(&mut self, lower: &[u8]) -> Vec<u8> {
-        let digits: Vec<u8> =
-            lower.iter().filter(|b| b.is_ascii_hexdigit()).map(u8::to_ascii_lowercase).collect();
-        if lower.contains(&b'x') || digits.len() != 6 {
-            return lower.to_vec();
+        let escaped = lower.contains(&b'%');
+        // In `aa%3abb%3a01` each pair is followed by three bytes that are no digits of it.
+        let is_digit = |(k, b): &(usize, &u8)| match escaped {
+            true => k % 5 < 2,
+            false => b.is_ascii_hexdigit(),
+        };
+        let places: Vec<usize> = lower.iter().enumerate().filter(is_digit).map(|d| d.0).collect();
+        let digits: Vec<u8> = places.iter().map(|&k| lower[k].to_ascii_lowercase()).collect();
+        let mut out = lower.to_vec();
+        if digits.len() != 6 {
+            return out;
         }
         let known = self.lower_halves.iter().position(|l| *l == digits);
         let number = known.unwrap_or_else(|| {
             self.lower_halves.push(digits);
             self.lower_halves.len() - 1
         });
-        let mut out: Vec<u8> =
-            lower.iter().map(|b| if b.is_ascii_hexdigit() { b'x' } else { *b }).collect();
-        if let Some(last) = out.last_mut() {
-            *last = *b"123456789abcdefghijklmnopqrstuvw".get(number).unwrap_or(&b'w');
+        for &k in &places {
+            out[k] = b'x';
         }
+        out[places[5]] = *b"123456789abcdefghijklmnopqrstuvw".get(number).unwrap_or(&b'w');
         out
     }
-}
-
-fn covered(before: &[u8], value: &[u8]) -> Vec<u8> {
-    [before, &vec![b'x'; value.len()]].concat()
 }
 
 fn find_ignoring_case(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|w| w.eq_ignore_ascii_case(needle))
 }
 
-/// An MQTT CONNECT packet with its password covered; any other packet as it is.
+/// An MQTT CONNECT packet with its password covered; any other packet as it is. Where a CONNECT is
+/// not one as the standard wants it, everything from there on is covered.
 pub fn redact_mqtt_connect(packet: &[u8]) -> Vec<u8> {
-    if let Ok(Packet::Connect(mut connect)) = Packet::read(&mut BytesMut::from(packet), 1 << 20)
-        && let Some(login) = &mut connect.login
-    {
-        login.password = "x".repeat(login.password.len());
-        let mut out = BytesMut::new();
-        if connect.write(&mut out).is_ok() && out.len() == packet.len() {
-            return out.to_vec();
-        }
+    let mut out = packet.to_vec();
+    if packet.first().is_some_and(|first| first >> 4 == 1) {
+        let open = before_password(packet).unwrap_or_else(|at| at);
+        out[open..].fill(b'x');
     }
-    packet.to_vec()
+    out
+}
+
+/// Where the password of a CONNECT begins, MQTT 3.1.1 or 5; the error is where it goes wrong.
+fn before_password(packet: &[u8]) -> Result<usize, usize> {
+    let number = |at: usize| run(packet, at, |b| b & 0x80 != 0).end + 1;
+    let field = |at: usize| {
+        let length = packet.get(at..at + 2).ok_or(at.min(packet.len()))?;
+        let end = at + 2 + usize::from(u16::from_be_bytes([length[0], length[1]]));
+        if end <= packet.len() { Ok(end) } else { Err((at + 2).min(packet.len())) }
+    };
+    let properties = |at: usize| {
+        let from = number(at);
+        let digits = packet.get(at..from).ok_or(at.min(packet.len()))?;
+        let length = digits.iter().rev().fold(0usize, |sum, &b| (sum << 7) | usize::from(b & 0x7f));
+        let end = from.saturating_add(length);
+        if digits.len() <= 4 && end <= packet.len() { Ok(end) } else { Err(from) }
+    };
+    let name = field(number(1).min(packet.len()))?;
+    let &[version, flags, _, _] = packet.get(name..name + 4).ok_or(name)? else {
+        return Err(name);
+    };
+    let five = |at| if version == 5 { properties(at) } else { Ok(at) };
+    let mut at = field(five(name + 4)?)?;
+    if flags & 0x04 != 0 {
+        at = field(field(five(at)?)?)?;
+    }
+    if flags & 0x80 != 0 {
+        at = field(at)?;
+    }
+    // The length of the password stays.
+    Ok((at + 2).min(packet.len()))
 }
 
 #[cfg(test)]
@@ -158,6 +329,13 @@ mod tests {
         r#""websocket":{"token":"bench-token"},"mac":"24:6f:28:aa:bb:02","#,
         r#""in":"{\"psk\":\"abc\"}"}"#,
         "\nFound AP: x, BSSID: de:ad:be:ef:00:11, RSSI: -52 246f28aabb01\r\n",
+        r#"{"api_key":"a\"b\\","x-access-key":"c","accessKey" : "d","pin_token":907,"t":1}"#,
+        "\r\n",
+        r#"{"in":"{\"secret\":\"a\\\"b\\\\\",\"n\":\"password: c d\"}","token":null}"#,
+        "\r\nI (1) Wifi: password=hunter2 ssid=x, Token: 'a b' apikey=\x1b[0m\r\n",
+        "GET /?mac=24%3A6f%3A28%3Aaa%3Abb%3A01&access_token=abc&v=1 HTTP/1.1\r\n",
+        "Cookie: a=b; c=\"d\"\r\nset-cookie: e\r\nX-Api-Key: f\r\n",
+        "mqtt://user:pass@host:1883/ no secrets:here password1=x secretary: y\r\n",
     );
     const HIDDEN: &str = concat!(
         "Device-Id: 24:6f:28:xx:xx:x1\r\nAuthorization: Bearer xxxxxxxxxxx\r\n\r\n",
@@ -165,6 +343,13 @@ mod tests {
         r#""websocket":{"token":"xxxxxxxxxxx"},"mac":"24:6f:28:xx:xx:x2","#,
         r#""in":"{\"psk\":\"xxx\"}"}"#,
         "\nFound AP: x, BSSID: de:ad:be:xx:xx:x3, RSSI: -52 246f28xxxxx1\r\n",
+        r#"{"api_key":"xxxxxx","x-access-key":"x","accessKey" : "x","pin_token":111,"t":1}"#,
+        "\r\n",
+        r#"{"in":"{\"secret\":\"xxxxxxxxxx\",\"n\":\"password: x d\"}","token":null}"#,
+        "\r\nI (1) Wifi: password=xxxxxxx ssid=x, Token: 'xxx' apikey=\x1b[0m\r\n",
+        "GET /?mac=24%3A6f%3A28%3Axx%3Axx%3Ax1&access_token=xxx&v=1 HTTP/1.1\r\n",
+        "Cookie: xxxxxxxxxx\r\nset-cookie: x\r\nX-Api-Key: x\r\n",
+        "mqtt://user:xxxx@host:1883/ no secrets:here password1=x secretary: y\r\n",
     );
 
     #[test]
@@ -175,10 +360,35 @@ mod tests {
     }
 
     #[test]
-    fn a_log_line_is_not_held_back() {
+    fn a_line_is_not_held_back_and_its_parts_keep_their_times() {
+        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
         let mut redactor = Redactor::default();
         let line = b"I (3984) StateMachine: State: idle -> connecting\r\n";
-        assert_eq!(redactor.push("uart", line), line);
+        assert_eq!(redactor.push("uart", at(1), line), [(at(1), line.to_vec())]);
+        assert_eq!(redactor.push("uart", at(2), b"pass"), []);
+        assert_eq!(redactor.push("uart", at(3), b"word=ab"), []);
+        let told =
+            [(at(2), b"pass".to_vec()), (at(3), b"word=xx".to_vec()), (at(4), b"x\n".into())];
+        assert_eq!(redactor.push("uart", at(4), b"c\nrest"), told);
+        assert_eq!(redactor.finish("uart"), [(at(4), b"rest".to_vec())]);
+        assert_eq!(redactor.finish("uart"), []);
+    }
+
+    #[test]
+    fn an_endless_line_does_not_wait_for_ever() {
+        for (filler, part) in [("ab cd ", "password=hunter2 "), ("abcd", "24:6f:28:aa:bb:01")] {
+            let clear = filler.repeat(20_000) + &part.repeat(10_000);
+            let mut redactor = Redactor::default();
+            let expected = redactor.whole(clear.as_bytes());
+            let (mut told, mut most) = (Vec::new(), 0);
+            for (n, chunk) in clear.as_bytes().chunks(999).enumerate() {
+                let out = redactor.push("uart", Moment::START, chunk);
+                told.extend(out.into_iter().flat_map(|(_, bytes)| bytes));
+                most = most.max((n + 1) * 999 - told.len());
+            }
+            told.extend(redactor.finish("uart").into_iter().flat_map(|(_, bytes)| bytes));
+            assert!(told == expected && most <= MAX_HELD + 999, "{part}, {most}");
+        }
     }
 
     #[test]
@@ -189,18 +399,58 @@ mod tests {
         assert!(hidden.ends_with(b"xxxxxx"));
     }
 
+    /// By hand from MQTT 3.1.1 and 5.0, section 3.1.
+    #[test]
+    fn the_password_of_a_bad_connect_is_covered_too() {
+        let check = |packet: &[u8], hidden: &[u8]| {
+            let told = redact_mqtt_connect(packet);
+            assert_eq!(told.escape_ascii().to_string(), hidden.escape_ascii().to_string());
+        };
+        let head = b"\x10\x1c\x00\x04MQTT\x04\xc2\x00\xf0\x00\x01G".as_slice();
+        let with = |rest: &[u8]| [head, rest].concat();
+        let user = b"\x00\x05bench";
+        check(
+            &with(&[&user[..], b"\x00\x09secret"].concat()),
+            &with(b"\x00\x05bench\x00\x09xxxxxx"),
+        );
+        check(
+            &with(&[&user[..], b"\x00\x02secret"].concat()),
+            &with(b"\x00\x05bench\x00\x02xxxxxx"),
+        );
+        check(&with(b"\x01\x05bench\x00\x06secret"), &with(b"\x01\x05xxxxxxxxxxxxx"));
+        check(head, head);
+        check(&head[..9], b"\x10\x1c\x00\x04MQTTx");
+        check(b"\x10", b"\x10");
+        let unflagged = b"\x10\x0e\x00\x04MQTT\x04\x02\x00\xf0\x00\x01G\x00\x01s";
+        check(unflagged, b"\x10\x0e\x00\x04MQTT\x04\x02\x00\xf0\x00\x01G\x00\x01x");
+        let will = b"\x10\x20\x00\x04MQTT\x04\x46\x00\xf0\x00\x01G\x00\x01t\x00\x01m\x00\x01s";
+        let hidden = [&will[..will.len() - 1], b"x"].concat();
+        check(will, &hidden);
+        let five = b"\x10\x20\x00\x04MQTT\x05\x42\x00\xf0\x01\x11\x00\x01G\x00\x01s";
+        check(five, &[&five[..five.len() - 1], b"x"].concat());
+        check(b"\x30\x03\x00\x01a", b"\x30\x03\x00\x01a");
+    }
+
     proptest! {
         #[test]
         fn chunk_borders_hide_nothing(cuts in prop::collection::vec(0usize..CLEAR.len(), 0..12)) {
             let mut cuts = cuts;
             cuts.sort_unstable();
             let mut redactor = Redactor::knowing(&["24:6f:28:aa:bb:01"]);
-            let (mut out, mut from) = (Vec::new(), 0);
+            let mut pieces = Vec::new();
+            let mut from = 0;
             for cut in cuts.into_iter().chain([CLEAR.len()]) {
-                out.extend(redactor.push("uart", &CLEAR.as_bytes()[from..cut]));
+                let at = Moment::from_nanos(from as u64);
+                pieces.extend(redactor.push("uart", at, &CLEAR.as_bytes()[from..cut]));
                 from = cut;
             }
-            out.extend(redactor.finish("uart"));
+            pieces.extend(redactor.finish("uart"));
+            let mut out = Vec::new();
+            for (at, piece) in pieces {
+                // Here the time of a chunk is its place.
+                prop_assert!(at.nanos() <= out.len() as u64);
+                out.extend(piece);
+            }
             prop_assert_eq!(String::from_utf8(out).unwrap(), HIDDEN);
         }
     }

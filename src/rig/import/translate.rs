@@ -28,8 +28,6 @@ pub(super) struct Translator {
     step: Option<String>,
     names: StepNames,
     latest: Moment,
-    /// When the last chunk of the console came; what the redactor still holds is from it.
-    console_at: Moment,
     hellos: Vec<(u64, String)>,
     sent: Vec<Window>,
     sending: bool,
@@ -67,7 +65,6 @@ impl Translator {
             step: None,
             names,
             latest: Moment::START,
-            console_at: Moment::START,
             hellos: Vec::new(),
             sent: Vec::new(),
             sending: false,
@@ -80,7 +77,10 @@ impl Translator {
         let Event { line, at, what } = event;
         self.latest = at;
         match what {
-            What::Console(bytes) => self.console(at, &bytes),
+            What::Console(bytes) => {
+                let chunks = self.redactor.push(CONSOLE, at, &bytes);
+                self.console(chunks);
+            }
             What::Request { accepted, bytes } => {
                 let link = self.open(accepted, Service::Http);
                 self.http = Some(link);
@@ -116,9 +116,7 @@ impl Translator {
     /// Ends the last step and gives what the redactor still held.
     pub fn finish(mut self) -> Translated {
         let held = self.redactor.finish(CONSOLE);
-        if !held.is_empty() {
-            self.saw(self.console_at, Observation::Uart(held.into()));
-        }
+        self.console(held);
         self.end_step(self.latest);
         Translated {
             timeline: self.timeline,
@@ -134,10 +132,8 @@ impl Translator {
         self.timeline.push((captured_at, Entry::Saw { captured_at, what }));
     }
 
-    fn console(&mut self, at: Moment, bytes: &[u8]) {
-        self.console_at = at;
-        let bytes = self.redactor.push(CONSOLE, bytes);
-        if !bytes.is_empty() {
+    fn console(&mut self, chunks: Vec<(Moment, Vec<u8>)>) {
+        for (at, bytes) in chunks {
             self.saw(at, Observation::Uart(bytes.into()));
         }
     }
