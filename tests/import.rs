@@ -4,16 +4,20 @@
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used)]
 
+#[path = "import/rechunk.rs"]
+mod rechunk;
 #[path = "import/refusals.rs"]
 mod refusals;
 #[path = "import/rooms.rs"]
 mod rooms;
 
+use earwitness::app::evaluate::{evaluate, shipped};
 use earwitness::audio::law::Law;
 use earwitness::journal::{
     Condition, Edge, Entry, Evidence, MemoryRecording, NamedText, Observation, Origin, Party,
     Record, Recording, SampleFormat, Service,
 };
+use earwitness::judge::Verdict;
 use earwitness::rig::import::{ImportError, Options, Shipped, import};
 use earwitness::time::{Moment, Window};
 use rumqttc::mqttbytes::v4::Packet;
@@ -43,6 +47,12 @@ fn load(folder: &Path, options: &Options) -> Result<MemoryRecording, ImportError
     };
     let profile = NamedText::new("xiaozhi.toml", "version = 1\n");
     import(folder, options, &Shipped { scenario_for: &scenario_for, profile })
+}
+
+/// The verdict by the texts that ship with the program.
+fn verdict(folder: &Path, options: &Options) -> Verdict {
+    let recording = import(folder, options, &shipped()).unwrap();
+    evaluate(&recording, None).unwrap().verdict
 }
 
 fn plain(name: &str) -> MemoryRecording {
@@ -267,7 +277,8 @@ fn no_secret_survives() {
 
 #[test]
 fn the_same_session_is_always_the_same_recording() {
-    for (name, room) in [("mqtt-healthy", None), ("ws-healthy", Some("seed=3,snr13=10"))] {
+    let taps = SESSIONS.map(|name| (name, None));
+    for (name, room) in taps.into_iter().chain([("ws-healthy", Some("seed=3,snr13=10"))]) {
         let options = Options { room: room.map(|r| r.parse().unwrap()), ..Options::default() };
         let first = load(&session(name), &options).unwrap();
         // Another folder name, and only those members of meta.json that the import may read.
@@ -291,6 +302,7 @@ fn the_same_session_is_always_the_same_recording() {
         assert_eq!(first.head(), second.head());
         assert_eq!(records(&first), records(&second));
         assert_eq!(first.segments(), second.segments());
+        assert_eq!(verdict(&folder, &options), verdict(&session(name), &options), "{name}");
     }
     let ids = [plain("mqtt-healthy"), plain("ws-healthy"), in_room("ws-healthy", "seed=3,snr13=1")]
         .map(|r| r.head().run_id.clone());
