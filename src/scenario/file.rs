@@ -58,10 +58,10 @@ pub fn load<T: DeserializeOwned>(file: &NamedText) -> Result<T, FileError> {
             toml::from_str(&file.text).map_err(refuse)
         }
         Some(version) => {
+            let found = file.text.get(version.span()).unwrap_or_default();
             let what = format!(
-                "`version` is {}: this version is not known; write `version = 1`, or update earwitness \
-                 if the file is newer",
-                file.text.get(version.span()).unwrap_or_default()
+                "`version` is {found}: this version is not known; write `version = 1`, or update \
+                 earwitness if the file is newer"
             );
             Err(FileError::at(file, version.span(), what))
         }
