@@ -1,22 +1,18 @@
 //! Records in, facts out: one pass, bounded buffers, never an error. What can't be understood is
 //! a fact, too.
 
-use super::fact::{Beacon, Fact, HttpMessage, Transport, What};
+use super::fact::{Beacon, Control, Fact, HttpMessage, Transport, What};
 use super::json::doubled_key;
 use super::mcp::Answer;
+use super::mqtt::{self, Packet};
 use super::socket::{Half, Part};
 use super::stream::Origin;
 use super::uart::{self, BootEvent, Boots, Lines, RawLine};
 use super::{mcp, udp};
 use crate::journal::{Blob, Entry, Observation, Party, Record};
 use crate::time::Moment;
-use bytes::BytesMut;
-use rumqttc::mqttbytes::v4::Packet;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// The longest MQTT packet that is decoded.
-const MAX_PACKET: usize = 4 << 20;
 
 /// Turns the records of one session into facts.
 #[derive(Debug, Default)]
@@ -89,7 +85,7 @@ impl Decoder {
         let control = link.and_then(|l| self.links.get(&l)).and_then(|l| l.control);
         let connection = control.map_or(self.connections, |(number, _)| number);
         let Origin { record, at } = origin;
-        self.facts.push(Fact { record, at, until, boot: self.boot, connection, what });
+        self.facts.push(Fact { record, at, until, boot: self.boot, connection, link, what });
     }
 
     fn observe(&mut self, what: &Observation, origin: Origin) {
@@ -206,28 +202,22 @@ impl Decoder {
 
     fn mqtt(&mut self, link: u32, from: Party, packet: &Blob, origin: Origin) {
         self.links.entry(link).or_insert_with(Link::new);
-        match Packet::read(&mut BytesMut::from(&packet.0[..]), MAX_PACKET) {
-            Ok(Packet::Connect(connect)) => {
-                self.connected(link, origin, Transport::Mqtt, connect.client_id);
+        let Packet { control, content } = mqtt::read(&packet.0);
+        if let Some(Control::Connect { level: mqtt::LEVEL, client, .. }) = &control {
+            self.connected(link, origin, Transport::Mqtt, client.clone());
+        }
+        if let (Some(Control::Disconnect), Some(entry)) = (&control, self.links.get_mut(&link)) {
+            entry.orderly = true;
+        }
+        if let Some(packet) = control {
+            self.tell(origin, Some(link), What::Mqtt { from, packet });
+        }
+        match content {
+            Some(Ok((topic, message))) => {
+                self.message(origin, Some(link), from, Some(&topic), &message);
             }
-            Ok(Packet::Publish(publish)) if publish.retain => {
-                let why = format!("a retained message on {}", publish.topic);
-                self.tell(origin, Some(link), What::Ignored { why });
-            }
-            Ok(Packet::Publish(publish)) => {
-                let topic = Some(publish.topic.as_str());
-                self.message(origin, Some(link), from, topic, &publish.payload);
-            }
-            Ok(Packet::Disconnect) => {
-                if let Some(entry) = self.links.get_mut(&link) {
-                    entry.orderly = true;
-                }
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let why = format!("not an MQTT packet: {error}");
-                self.tell(origin, Some(link), What::Ignored { why });
-            }
+            Some(Err(why)) => self.tell(origin, Some(link), What::Ignored { why }),
+            None => {}
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Fact {
     pub boot: u32,
     /// Control connections opened so far; 0 before the first.
     pub connection: u32,
+    /// Number of the TCP connection that carried it; `None` for what came another way.
+    pub link: Option<u32>,
     /// What happened.
     pub what: What,
 }
@@ -48,6 +50,14 @@ pub enum What {
         transport: Transport,
         /// The device said goodbye (MQTT DISCONNECT) or closed its WebSocket itself.
         orderly: bool,
+    },
+    /// An MQTT control packet. What a PUBLISH holds, a new control channel and its end have facts
+    /// of their own besides.
+    Mqtt {
+        /// Who sent it.
+        from: Party,
+        /// Which packet.
+        packet: Control,
     },
     /// A JSON message that is not MCP.
     Message {
@@ -119,6 +129,60 @@ impl What {
             _ => false,
         }
     }
+}
+
+/// MQTT control packets, as far as the other end must answer them or can learn from them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// CONNECT. Only protocol level 4 (MQTT 3.1.1) opens a control channel; of another level no
+    /// more than the level is read.
+    Connect {
+        /// Protocol level: 3 is MQTT 3.1, 4 is 3.1.1, 5 is 5.0.
+        level: u8,
+        /// Client id.
+        client: String,
+        /// Longest silence that the client promises, seconds; 0 is no promise.
+        keep_alive: u16,
+    },
+    /// CONNACK with its return code; 0 is yes.
+    ConnAck(u8),
+    /// PUBLISH of quality 1 or 2, which wants an answer.
+    Publish {
+        /// Packet id.
+        pkid: u16,
+        /// Quality of service, 1 or 2.
+        qos: u8,
+    },
+    /// PUBACK with the packet id.
+    PubAck(u16),
+    /// PUBREC with the packet id.
+    PubRec(u16),
+    /// PUBREL with the packet id.
+    PubRel(u16),
+    /// PUBCOMP with the packet id.
+    PubComp(u16),
+    /// SUBSCRIBE.
+    Subscribe {
+        /// Packet id.
+        pkid: u16,
+        /// Topic filters in order.
+        topics: Vec<String>,
+    },
+    /// SUBACK with the packet id.
+    SubAck(u16),
+    /// UNSUBSCRIBE with the packet id.
+    Unsubscribe(u16),
+    /// UNSUBACK with the packet id.
+    UnsubAck(u16),
+    /// PINGREQ.
+    PingReq,
+    /// PINGRESP.
+    PingResp,
+    /// DISCONNECT.
+    Disconnect,
+    /// No packet at all; the reason is told as `Ignored`.
+    Unreadable,
 }
 
 /// A sound of the bench's own loudspeaker.

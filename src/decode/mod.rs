@@ -6,15 +6,16 @@ pub mod ear;
 mod fact;
 mod json;
 mod mcp;
+mod mqtt;
 mod socket;
 pub mod sound;
 mod story;
 mod stream;
 pub mod uart;
-mod udp;
+pub mod udp;
 
 pub use decoder::Decoder;
-pub use fact::{Beacon, Fact, HttpMessage, Transport, What};
+pub use fact::{Beacon, Control, Fact, HttpMessage, Transport, What};
 pub use json::doubled_key;
 pub use mcp::{Answer, Exchange, Ledger, Reply, Request, Returned};
 pub use story::{Step, Story, tell};

@@ -1,0 +1,1 @@
+//! The rules of the gateway and of the config answer, one by one.
