@@ -11,6 +11,9 @@ pub struct NotOpus {
 /// Sample rate of [`decode`]'s output.
 pub const RATE: u32 = 24_000;
 
+mod encoder;
+pub use encoder::encode;
+
 /// Decodes a stream of mono packets to 24 kHz, full scale = 1.0.
 ///
 /// # Errors
