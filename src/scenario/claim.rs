@@ -1,5 +1,6 @@
 //! What must be true: claims and, rung by rung, what they demand.
 
+use super::step::Step;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -39,6 +40,10 @@ pub struct Scenario {
     pub name: String,
     /// The question that it answers.
     pub question: String,
+    /// How long a session may take at most; the session ends there, incomplete.
+    pub limit: Duration,
+    /// What to do; empty where another program did it (imported sessions).
+    pub steps: Vec<Step>,
     /// What must be true.
     pub claims: Vec<Claim>,
 }
@@ -78,6 +83,14 @@ pub enum Demand {
         /// The line's text, or `TAG: text`; `{volume}` stands for the call's argument `volume`.
         log: String,
         /// How long it may take.
+        within: Duration,
+    },
+    /// After the call of a step the board is back: a boot, its config request, a control channel
+    /// and, where the console tells it, the state `idle`.
+    Online {
+        /// The step's id.
+        step: String,
+        /// How long the way back may take.
         within: Duration,
     },
     /// The status that a step asked for says what it should.
@@ -139,9 +152,27 @@ impl Demand {
         match self {
             Demand::Listed { .. } => Rung::Listed,
             Demand::Accepted { .. } => Rung::Accepted,
-            Demand::Executed { .. } => Rung::Executed,
+            Demand::Executed { .. } | Demand::Online { .. } => Rung::Executed,
             Demand::Readback { .. } => Rung::Readback,
             Demand::LevelStep { .. } | Demand::Boot { .. } => Rung::Physical,
+        }
+    }
+
+    /// The steps that it speaks of.
+    pub fn steps(&self) -> Vec<&str> {
+        match self {
+            Demand::Listed { .. } => Vec::new(),
+            Demand::Accepted { step, .. }
+            | Demand::Executed { step, .. }
+            | Demand::Online { step, .. }
+            | Demand::Boot { step, .. } => vec![step],
+            Demand::Readback { step, value, .. } => match value {
+                ReadBack::Equals(_) => vec![step],
+                ReadBack::SameAs(other) | ReadBack::AsAsked(other) => vec![step, other],
+            },
+            Demand::LevelStep { from, to, .. } => {
+                from.iter().chain(to).map(String::as_str).collect()
+            }
         }
     }
 }

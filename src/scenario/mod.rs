@@ -5,13 +5,15 @@ mod claim;
 mod file;
 mod profile;
 mod read;
+mod step;
 mod units;
 mod words;
 
 pub use claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
 pub use file::{FileError, Many, load, nearest};
 pub use profile::{Floor, Profile, Strength};
-pub use units::decibels;
+pub use step::{Act, Step, Wait};
+pub use units::{dbfs, decibels, duration};
 
 use crate::journal::NamedText;
 

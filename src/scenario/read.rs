@@ -2,7 +2,8 @@
 //! that it can't be charged to a device later.
 
 use super::claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
-use super::file::{FileError, Many, load};
+use super::file::{FileError, Many, load, nearest};
+use super::step::{self, Step, StepFile};
 use super::words::{Decibels, Json, Log, Path, StepRef, Text, Within};
 use crate::journal::NamedText;
 use serde::Deserialize;
@@ -14,12 +15,18 @@ use toml::Spanned;
 /// outside a conversation sleeps up to 1.02 s at a time (facts/xiaozhi.md 4.5).
 const DEFAULT_WITHIN: Duration = Duration::from_secs(5);
 
+/// How long a session may take when a scenario doesn't say.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(300);
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScenarioFile {
     #[serde(rename = "version")]
     _version: i64,
     question: Text,
+    limit: Option<Within>,
+    #[serde(default)]
+    step: Vec<Spanned<StepFile>>,
     claim: Spanned<Vec<ClaimFile>>,
 }
 
@@ -52,8 +59,10 @@ struct AcceptedFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ExecutedFile {
-    step: StepRef,
-    log: Log,
+    step: Spanned<StepRef>,
+    log: Option<Log>,
+    #[serde(default)]
+    online: bool,
     within: Option<Within>,
 }
 
@@ -120,10 +129,12 @@ impl Scenario {
         if raw.claim.get_ref().is_empty() {
             return Err(FileError::at(file, raw.claim.span(), "a scenario needs a [[claim]]"));
         }
+        let steps = step::check(file, raw.step)?;
         let mut claims: Vec<Claim> = Vec::new();
         for claim in raw.claim.into_inner() {
             let place = claim.id.span();
             let claim = check(file, claim)?;
+            check_references(file, place.start, &claim, &steps)?;
             if claims.iter().any(|c| c.id == claim.id) {
                 let what = format!("a second claim with the id `{}`", claim.id);
                 return Err(FileError::at(file, place, what));
@@ -132,7 +143,32 @@ impl Scenario {
         }
         let name = file.name.rsplit('/').next().unwrap_or(&file.name);
         let name = name.strip_suffix(".toml").unwrap_or(name).to_owned();
-        Ok(Scenario { name, question: raw.question.0, claims })
+        let limit = raw.limit.map_or(DEFAULT_LIMIT, |Within(limit)| limit);
+        Ok(Scenario { name, question: raw.question.0, limit, steps, claims })
+    }
+}
+
+/// A claim speaks of steps that exist; where the file has no steps another program took them.
+fn check_references(
+    file: &NamedText,
+    from: usize,
+    claim: &Claim,
+    steps: &[Step],
+) -> Result<(), FileError> {
+    let ids: Vec<&str> = steps.iter().flat_map(Step::ids).collect();
+    let exists = |name: &str| match name.strip_suffix('*') {
+        Some(beginning) => ids.iter().any(|id| id.starts_with(beginning)),
+        None => ids.contains(&name),
+    };
+    let names = claim.demands.iter().flat_map(|demand| demand.steps());
+    match names.into_iter().find(|name| !ids.is_empty() && !exists(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let at = file.text[from..].find(&format!("\"{name}\"")).map_or(from, |at| from + at);
+            let meant = nearest(name, ids.iter().copied());
+            let meant = meant.map_or(String::new(), |id| format!("; did you mean `{id}`?"));
+            Err(FileError::at(file, at..at, format!("there is no step `{name}`{meant}")))
+        }
     }
 }
 
@@ -147,8 +183,16 @@ fn check(file: &NamedText, raw: ClaimFile) -> Result<Claim, FileError> {
         demands.push(Demand::Accepted { step, text, within: within(entry.within) });
     }
     for entry in raw.executed.into_iter().flat_map(|m| m.0) {
-        let (step, log) = (entry.step.0, entry.log.0);
-        demands.push(Demand::Executed { step, log, within: within(entry.within) });
+        let (place, within) = (entry.step.span(), within(entry.within));
+        let StepRef(step) = entry.step.into_inner();
+        demands.push(match (entry.log, entry.online) {
+            (Some(Log(log)), false) => Demand::Executed { step, log, within },
+            (None, true) => Demand::Online { step, within },
+            _ => {
+                let what = "an executed entry is either a `log` or `online = true`";
+                return Err(FileError::at(file, place, what));
+            }
+        });
     }
     for entry in raw.readback.into_iter().flat_map(|m| m.0) {
         let value = match (entry.equals, entry.same_as, entry.as_asked) {

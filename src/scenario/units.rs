@@ -40,6 +40,17 @@ pub fn decibels(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A level in `dBFS` (AES17).
+///
+/// # Errors
+/// When the number or the unit is missing.
+pub fn dbfs(text: &str) -> Result<f64, String> {
+    match split(text)? {
+        (value, "dBFS") => Ok(value),
+        _ => Err(format!("`{text}` needs the unit dBFS (\"-12dBFS\")")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -149,3 +149,64 @@ impl TryFrom<toml::Value> for Json {
         }))
     }
 }
+
+/// The id of one step.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct StepId(pub String);
+
+impl TryFrom<String> for StepId {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.is_empty() || text.contains(|c: char| "#[]*,/".contains(c) || c.is_whitespace())
+        {
+            true => Err("an id is one word without `#`, `[`, `]`, `*`, `,` and `/`"),
+            false => Ok(StepId(text)),
+        }
+    }
+}
+
+/// Level of a stimulus, dBFS (AES17).
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Level(pub f64);
+
+impl TryFrom<String> for Level {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match units::dbfs(&text)? {
+            dbfs if (-60.0..=-6.0).contains(&dbfs) => Ok(Level(dbfs)),
+            _ => Err(format!("`{text}` is not between -60dBFS and -6dBFS: louder tones clip")),
+        }
+    }
+}
+
+/// Length of a stimulus.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Length(pub Duration);
+
+impl TryFrom<String> for Length {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        match units::duration(&text)? {
+            length if (0.5..=10.0).contains(&length.as_secs_f64()) => Ok(Length(length)),
+            _ => Err(format!("`{text}`: a tone lasts 0.5s to 10s")),
+        }
+    }
+}
+
+/// How many passes; a scenario is a test, not a soak.
+#[derive(Deserialize)]
+#[serde(try_from = "i64")]
+pub(super) struct Times(pub u32);
+
+impl TryFrom<i64> for Times {
+    type Error = String;
+    fn try_from(times: i64) -> Result<Self, String> {
+        match u32::try_from(times) {
+            Ok(n @ 1..=100) => Ok(Times(n)),
+            _ => Err(format!("{times} passes; 1 to 100 are possible")),
+        }
+    }
+}

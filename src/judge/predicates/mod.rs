@@ -5,6 +5,7 @@ mod boot;
 mod executed;
 mod level_step;
 mod listed;
+mod online;
 mod readback;
 mod restarts;
 pub(super) mod session;
@@ -23,6 +24,7 @@ pub(super) fn finding(demand: &Demand, case: &Case) -> Result<Finding, JournalEr
         Demand::Listed { tool } => listed::finding(tool, case),
         Demand::Accepted { step, text, within } => accepted::finding(step, text, *within, case),
         Demand::Executed { step, log, within } => executed::finding(step, log, *within, case),
+        Demand::Online { step, within } => online::finding(step, *within, case),
         Demand::Readback { step, path, value, poll, within } => {
             readback::finding(step, path, value, *poll, *within, case)
         }
