@@ -70,5 +70,6 @@ pub mod journal;
 pub mod judge;
 pub mod report;
 pub mod rig;
+pub mod run;
 pub mod scenario;
 pub mod time;

@@ -36,12 +36,17 @@ pub enum Decision {
     TooUncertain,
 }
 
+/// Whether an expanded uncertainty (k = 2) is small enough for a tolerance, both in dB.
+pub fn is_certain(plus_minus: f64, tolerance: f64) -> bool {
+    plus_minus <= tolerance / 3.0
+}
+
 /// Guarded acceptance (ILAC-G8:09/2019, guard band = U at k = 2) with the uncertainty gate
 /// 2 sigma <= tolerance / 3 before it. All in dB.
 pub fn within(measured: Measured, expected: f64, tolerance: f64) -> Decision {
     let error = (measured.value - expected).abs();
     match measured.plus_minus {
-        u if u.is_nan() || u > tolerance / 3.0 => Decision::TooUncertain,
+        u if !is_certain(u, tolerance) => Decision::TooUncertain,
         u if error <= tolerance - u => Decision::Inside,
         u if error > tolerance + u => Decision::Outside,
         _ => Decision::GuardBand,

@@ -122,8 +122,11 @@ impl Decoder {
                     Beacon { hz: *hz, level_dbfs: *level_dbfs, from: origin.at, until: *until };
                 self.tell(origin, None, What::Beacon(beacon));
             }
-            // Sound is not told but asked for: see `sound`.
-            Observation::Sound { .. } => {}
+            Observation::Refused { why } => {
+                self.tell(origin, None, What::Ignored { why: why.clone() });
+            }
+            // Sound is not told but asked for: see `sound`. Chance is no evidence.
+            Observation::Sound { .. } | Observation::Drew { .. } => {}
         }
     }
 

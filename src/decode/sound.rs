@@ -143,6 +143,27 @@ pub struct Unheard {
     pub why: String,
 }
 
+/// A level step between two plays.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelStep {
+    /// Its size in dB.
+    pub db: f64,
+    /// Its standard uncertainty from noise, dB.
+    pub sigma_db: f64,
+    /// How far it can be wrong by what else sounds at the tone's frequency, dB.
+    pub interference_db: f64,
+}
+
+/// The level step from one play to another; `None` unless both tones were heard.
+pub fn step(a: &Hearing, b: &Hearing) -> Option<LevelStep> {
+    let (Heard::Tone(low), Heard::Tone(high)) = (a.heard, b.heard) else { return None };
+    Some(LevelStep {
+        db: high.dbfs() - low.dbfs(),
+        sigma_db: low.sigma_db().hypot(high.sigma_db()),
+        interference_db: a.interference_db(&low) + b.interference_db(&high),
+    })
+}
+
 /// Listens to a play step; `None` when no packets were sent in it.
 ///
 /// # Errors

@@ -66,7 +66,8 @@ pub fn tell(evidence: &dyn Evidence) -> Result<Story, JournalError> {
 }
 
 impl Story {
-    fn note(&mut self, fact: Fact) {
+    /// Takes the next fact.
+    pub fn note(&mut self, fact: Fact) {
         self.mcp.note(&fact);
         if let What::Step { path, edge } = &fact.what {
             match edge {

@@ -1,7 +1,10 @@
 //! A recording in memory: what an import or a simulation yields before (or instead of) the disk.
 
 use super::sound_index::SoundIndex;
-use super::{Clip, Condition, Entry, Evidence, Head, JournalError, Record, Seal, Seals, write_wav};
+use super::{
+    Clip, Condition, Entry, Evidence, Head, Journal, JournalError, Record, Seal, Seals, Sound,
+    write_wav,
+};
 use crate::time::Window;
 use std::fs;
 use std::io::Write as _;
@@ -86,6 +89,11 @@ impl MemoryRecording {
         MemoryRecording { head, records, segments, index }
     }
 
+    /// A session that has yet to happen.
+    pub fn begin(head: Head) -> Self {
+        MemoryRecording::new(head, Vec::new(), Vec::new())
+    }
+
     /// Replaces the segments by `change` of each, for tests that spoil the ear.
     pub fn map_segments(mut self, change: impl Fn(Segment) -> Segment) -> Self {
         self.segments = self.segments.into_iter().map(change).collect();
@@ -127,6 +135,26 @@ impl MemoryRecording {
             lines.push('\n');
         }
         fs::write(&path, lines).map_err(JournalError::io(&path))
+    }
+}
+
+impl Journal for MemoryRecording {
+    fn append(&mut self, record: Record, sound: Option<Sound>) -> Result<(), JournalError> {
+        // A block that can't be is not found later: its sound counts as lost.
+        let _ = self.index.note(&record);
+        self.records.push(record);
+        let Some(Sound { rate, samples }) = sound else { return Ok(()) };
+        match self.segments.last_mut() {
+            Some(segment) if segment.rate == rate => {
+                segment.samples.extend(samples.iter().map(|&x| f64::from(x)));
+            }
+            _ => {
+                let samples = samples.iter().map(|&x| f64::from(x)).collect();
+                let format = SampleFormat::Float32;
+                self.segments.push(Segment { rate, format, samples });
+            }
+        }
+        Ok(())
     }
 }
 

@@ -38,6 +38,24 @@ pub trait Evidence {
     fn samples(&self, window: Window) -> Result<Clip, JournalError>;
 }
 
+/// Where a session goes while it runs; what has gone there can be looked at.
+pub trait Journal: Evidence {
+    /// Appends a record, and the samples that a `Sound` observation speaks of.
+    ///
+    /// # Errors
+    /// When it can't be kept: the session must end then, for evidence must be recorded.
+    fn append(&mut self, record: Record, sound: Option<Sound>) -> Result<(), JournalError>;
+}
+
+/// Samples as the ear delivered them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sound {
+    /// Samples per second.
+    pub rate: u32,
+    /// The samples, full scale = 1.0.
+    pub samples: Vec<f32>,
+}
+
 /// Whether a session was recorded to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {

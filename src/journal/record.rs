@@ -5,6 +5,7 @@ use crate::time::{Moment, SampleIndex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One line of `records.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +112,16 @@ pub enum Observation {
         from: Party,
         /// Header and payload.
         bytes: Blob,
+    },
+    /// The world could not do what a command asked of it.
+    Refused {
+        /// Why, in one sentence.
+        why: String,
+    },
+    /// What chance gave a simulated world, by name with its unit (`drift_ppm`).
+    Drew {
+        /// The values.
+        values: BTreeMap<String, f64>,
     },
     /// A button of the board was pressed by the bench.
     Pressed {

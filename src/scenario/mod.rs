@@ -2,6 +2,7 @@
 //! happens.
 
 mod claim;
+pub mod conductor;
 mod file;
 mod profile;
 mod read;

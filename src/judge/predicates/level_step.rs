@@ -3,7 +3,7 @@
 use crate::audio::decide::{self, Decision};
 use crate::audio::law::Law;
 use crate::decode::Step;
-use crate::decode::sound::{Heard, Hearing};
+use crate::decode::sound::{self, Heard, Hearing};
 use crate::judge::case::{Case, EarState};
 use crate::judge::{Discrepancy, Ear, Finding, Measurement};
 use crate::scenario::{Expectation, Rung};
@@ -286,15 +286,13 @@ fn step(
     let (mut errors, mut measurements, mut snr13) = (Vec::new(), Vec::new(), f64::INFINITY);
     let mut interference = 0.0;
     for ((a, b), promise) in before.iter().zip(after).zip(promises) {
-        let (Heard::Tone(low), Heard::Tone(high)) = (a.heard, b.heard) else { continue };
-        let sigma = low.sigma_db().hypot(high.sigma_db());
-        errors.push((high.dbfs() - low.dbfs() - promise.step_db, sigma));
-        for (play, tone) in [(a, low), (b, high)] {
-            let wrong = play.interference_db(&tone);
-            interference += wrong / before.len() as f64;
+        let Some(pair) = sound::step(a, b) else { continue };
+        errors.push((pair.db - promise.step_db, pair.sigma_db));
+        interference += pair.interference_db / before.len() as f64;
+        for (play, tone) in [a, b].iter().filter_map(|play| Some((play, play.tone()?))) {
             let name = format!("level {}", play.path);
             let level = Measurement::new(name, tone.dbfs(), "dBFS");
-            measurements.push(level.plus_minus(2.0 * tone.sigma_db() + wrong));
+            measurements.push(level.plus_minus(2.0 * tone.sigma_db() + play.interference_db(tone)));
             snr13 = snr13.min(tone.snr13_db());
         }
     }
