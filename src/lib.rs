@@ -29,7 +29,7 @@
 //! | [`journal`] | records, recordings, redaction | have an opinion |
 //! | [`decode`] | records to facts, samples to hearings | fail, or know the question |
 //! | [`audio`] | the arithmetic of sound and the rules of decision | know boards or files |
-//! | [`backend`] | the part we play towards the device, sans-I/O: facts in, commands out | own a socket or a clock |
+//! | [`backend`] | the part we play towards the device: facts in, commands out | own a socket |
 //! | [`scenario`] | files that say what must be true, checked completely | touch anything |
 //! | [`judge`] | claims and evidence to a verdict; pure | see a rig or a clock |
 //! | [`report`] | verdicts for people and programs | decide |

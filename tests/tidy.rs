@@ -383,6 +383,7 @@ fn forbidden_words_are_seen() {
         "#[cfg(test)]\nmod tests {\n    fn f() {\n        x.unwrap();\n    }\n}\ny.unwrap();";
     check(words, src, tests, &[(7, "`.unwrap()`")]);
     check(words, "src/judge/tests.rs", "x.unwrap();\nprintln!();", &[]);
+    check(words, "src/judge/tests/x.rs", "x.unwrap();", &[]);
     check(words, "tests/x.rs", "x.unwrap();\nthread::sleep(d);", &[(2, "`thread::sleep`")]);
     check(words, "tests/x.rs", "#[ignore = \"slow\"]\nfn f() {}", &[(1, "run it")]);
     check(words, src, "eprintln!();\nprint!();", &[(1, "`eprintln!`"), (2, "`print!`")]);

@@ -133,7 +133,6 @@ impl Gateway {
     /// The connection has ended.
     pub fn lost(&mut self, link: u32) {
         self.clients.remove(&link);
-        self.closed.remove(&link);
         self.elect();
     }
 

@@ -103,7 +103,7 @@ impl Backend {
             _ => {}
         }
         if self.gateway.device() != before {
-            self.hang_up("the control channel ended");
+            self.control_ended();
         }
         self.search(fact);
     }
@@ -120,7 +120,7 @@ impl Backend {
         let before = self.gateway.device();
         self.gateway.expire(now, &mut self.out);
         if self.gateway.device() != before {
-            self.hang_up("the control channel ended");
+            self.control_ended();
         }
         while let (Some(speech), Some(channel)) = (&mut self.speech, &mut self.channel) {
             match speech.next(now) {
@@ -197,6 +197,16 @@ impl Backend {
         self.speech.is_some()
     }
 
+    /// Ends the channel with a goodbye, which the device doesn't return; `false` without one.
+    pub fn goodbye(&mut self) -> bool {
+        let open = self.channel.is_some();
+        if open {
+            self.send(&json!({ "type": "goodbye", "session_id": self.session_id() }));
+            self.channel_ended();
+        }
+        open
+    }
+
     /// Starts to ask for the complete list of tools, of the user-only ones too if `user_tools`:
     /// `initialize`, `notifications/initialized`, then each page of `tools/list`. An earlier
     /// search is forgotten. `false`, and [`Discovery::Failed`], without a control channel.
@@ -238,7 +248,7 @@ impl Backend {
         let word = |name: &str| body.get(name).and_then(Value::as_str);
         match (word("type"), word("transport")) {
             (Some("hello"), Some("udp")) => {
-                self.hang_up("the device opened the channel anew");
+                self.channel_ended();
                 let channel = Channel::new(self.settings.seed, self.channels);
                 self.channels += 1;
                 let hello = channel.hello(&self.settings.host, self.settings.udp_port);
@@ -274,11 +284,11 @@ impl Backend {
         }
     }
 
-    /// The control channel is gone or begins anew.
-    fn hang_up(&mut self, why: &str) {
+    /// The control channel is gone, even if there is another one.
+    fn control_ended(&mut self) {
         self.channel_ended();
-        if !self.is_online() && self.search.take().is_some() {
-            self.discovery = Discovery::Failed { why: why.into() };
+        if self.search.take().is_some() {
+            self.discovery = Discovery::Failed { why: "the control channel ended".into() };
         }
     }
 

@@ -28,12 +28,14 @@ pub(super) fn read(bytes: &[u8]) -> Packet {
     }
     let mut rest = BytesMut::from(bytes);
     match V4::read(&mut rest, MAX_PACKET) {
-        Ok(packet) => of(packet),
-        Err(error) => Packet {
-            control: Some(Control::Unreadable),
-            content: Some(Err(format!("not an MQTT packet: {error}"))),
-        },
+        Ok(packet) if rest.is_empty() => of(packet),
+        Ok(_) => unreadable(format!("{} bytes follow an MQTT packet", rest.len())),
+        Err(error) => unreadable(format!("not an MQTT packet: {error}")),
     }
+}
+
+fn unreadable(why: String) -> Packet {
+    Packet { control: Some(Control::Unreadable), content: Some(Err(why)) }
 }
 
 fn of(packet: V4) -> Packet {

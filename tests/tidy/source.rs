@@ -19,7 +19,8 @@ impl Source {
     pub fn new(path: &str, text: &str) -> Source {
         let code: Vec<String> = blank(text).lines().map(str::to_owned).collect();
         let text: Vec<String> = text.lines().map(str::to_owned).collect();
-        let whole_file = !path.starts_with("src/") || path.ends_with("/tests.rs");
+        let of_tests = path.ends_with("/tests.rs") || path.contains("/tests/");
+        let whole_file = !path.starts_with("src/") || of_tests;
         let (mut in_test, mut depth) = (vec![whole_file; code.len()], vec![0; code.len()]);
         for first in (0..code.len()).filter(|&n| code[n].trim() == "#[cfg(test)]") {
             let item = (first..code.len()).find(|&n| !code[n].trim().starts_with("#["));
