@@ -33,6 +33,7 @@
 //! | [`scenario`] | files that say what must be true, checked completely | touch anything |
 //! | [`judge`] | claims and evidence to a verdict; pure | see a rig or a clock |
 //! | [`report`] | verdicts for people and programs | decide |
+//! | [`board`] | a board and its room, imitated; lies on request | hold a clock, use the ears |
 //! | [`rig`] | the world that feeds the journal; so far only the past | judge |
 //! | [`app`], `cli` | one short story per verb | anything clever |
 //!
@@ -63,6 +64,7 @@
 pub mod app;
 pub mod audio;
 pub mod backend;
+pub mod board;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod decode;
