@@ -17,11 +17,13 @@ pub(super) struct Screen {
     fade: (i32, Moment, i32),
     dark: bool,
     lamp: bool,
+    /// Whether a request said where photos are explained.
+    vision: bool,
 }
 
 impl Default for Screen {
     fn default() -> Self {
-        Screen { fade: (75, Moment::START, 75), dark: false, lamp: false }
+        Screen { fade: (75, Moment::START, 75), dark: false, lamp: false, vision: false }
     }
 }
 
@@ -59,6 +61,8 @@ impl Board {
         };
         match method {
             "initialize" => {
+                let vision = params.and_then(|params| params.get("capabilities")?.get("vision"));
+                self.ram.screen.vision |= vision.is_some_and(|vision| vision.text("url").is_some());
                 let result = format!(
                     r#"{{"protocolVersion":"2024-11-05","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"{}","version":"2.4.2"}}}}"#,
                     self.name()
@@ -184,6 +188,9 @@ impl Board {
             }
             (Action::LampState, _) => {
                 return Ok(format!(r#"{{"power": {}}}"#, self.ram.screen.lamp));
+            }
+            (Action::TakePhoto, _) if !self.ram.screen.vision => {
+                return Err("Image explain URL or token is not set".into());
             }
             (Action::TakePhoto, _) => {
                 return Ok(r#"{"success":true,"result":"a grey wall"}"#.into());

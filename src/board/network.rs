@@ -2,6 +2,7 @@
 
 use super::app::Job;
 use super::codec::Json;
+use super::setup::Build;
 use super::{Board, Event, Output, Socket};
 use bytes::BytesMut;
 use rumqttc::mqttbytes::v4::{
@@ -127,8 +128,13 @@ impl Board {
                 r#"{comma}{{"label":"{label}","type":{kind},"subtype":{subtype},"address":{address},"size":{size}}}"#
             );
         }
+        let display = match self.setup.build {
+            Build::LcdFull => r#""monochrome":false,"width":320,"height":240"#,
+            Build::Oled => r#""monochrome":true,"width":128,"height":64"#,
+            _ => r#""monochrome":false,"width":0,"height":0"#,
+        };
         info + &format!(
-            r#"],"ota":{{"label":"ota_0"}},"display":{{"monochrome":false,"width":0,"height":0}},"board":{{"type":"{name}","name":"{name}","manufacturer":"","ssid":"bench-ap","rssi":-52,"channel":6,"ip":"127.0.0.1","mac":"{mac}"}}}}"#
+            r#"],"ota":{{"label":"ota_0"}},"display":{{{display}}},"board":{{"type":"{name}","name":"{name}","manufacturer":"","ssid":"bench-ap","rssi":-52,"channel":6,"ip":"127.0.0.1","mac":"{mac}"}}}}"#
         )
     }
 
