@@ -68,6 +68,8 @@ pub(super) enum Job {
     /// Runs a tool: request id, tool, arguments.
     Call(i32, usize, Vec<Argument>),
     ActivationDone,
+    /// Tells by its sound that the board is ready.
+    Chime,
     Entered(State),
     Toggle,
     OpenChannel,
@@ -189,6 +191,7 @@ impl Board {
             Job::Send(payload) => self.send_mcp(&payload),
             Job::Call(id, tool, arguments) => self.call(id, tool, &arguments),
             Job::ActivationDone => self.activation_done(),
+            Job::Chime => self.chime(),
             Job::Entered(state) => self.entered(state),
             Job::Toggle => self.toggle(),
             Job::OpenChannel => self.open_channel(),
@@ -272,7 +275,7 @@ impl Board {
         self.log('I', "SystemInfo", "free sram: 143211 minimal sram: 120487");
         self.set_state(State::Idle);
         self.display(&["ShowNotification: Ver 2.4.2", "Role:system", "     "]);
-        self.chime();
+        self.schedule(Job::Chime);
     }
 
     pub(super) fn button(&mut self, down: bool) {
