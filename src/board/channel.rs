@@ -31,7 +31,11 @@ impl Channel {
     }
 }
 
-const HELLO: &str = r#"{"type":"hello","version":3,"transport":"udp","features":{"mcp":true,"glyph_push":true},"text_font":{"bundle":"noto-v1","charset":"basic","size":14,"bpp":1},"audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}"#;
+const HELLO: &str = concat!(
+    r#"{"type":"hello","version":3,"transport":"udp","features":{"mcp":true,"glyph_push":true},"#,
+    r#""text_font":{"bundle":"noto-v1","charset":"basic","size":14,"bpp":1},"#,
+    r#""audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}"#,
+);
 
 /// How long a device waits for the server's hello, or for the end of a sound.
 const PATIENCE: Duration = Duration::from_secs(10);

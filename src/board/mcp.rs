@@ -36,6 +36,10 @@ impl Screen {
     }
 }
 
+const CAPABILITIES: &str = r#"{"protocolVersion":"2024-11-05","capabilities":{"tools":{}}"#;
+
+const NETWORK: &str = r#""network":{"type":"wifi","ssid":"bench-ap","signal":"strong"}"#;
+
 /// Bytes of a page of `tools/list`.
 const PAGE: usize = 8000;
 
@@ -64,7 +68,7 @@ impl Board {
                 let vision = params.and_then(|params| params.get("capabilities")?.get("vision"));
                 self.ram.screen.vision |= vision.is_some_and(|vision| vision.text("url").is_some());
                 let result = format!(
-                    r#"{{"protocolVersion":"2024-11-05","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"{}","version":"2.4.2"}}}}"#,
+                    r#"{CAPABILITIES},"serverInfo":{{"name":"{}","version":"2.4.2"}}}}"#,
                     self.name()
                 );
                 self.result(id, &result);
@@ -233,9 +237,7 @@ impl Board {
                 r#","chip":{"temperature":41.5}"#,
             ),
         };
-        format!(
-            r#"{{"audio_speaker":{{"volume":{}}},"screen":{{{screen}}},{battery}"network":{{"type":"wifi","ssid":"bench-ap","signal":"strong"}}{chip}}}"#,
-            self.ram.volume
-        )
+        let speaker = format!(r#""audio_speaker":{{"volume":{}}}"#, self.ram.volume);
+        format!(r#"{{{speaker},"screen":{{{screen}}},{battery}{NETWORK}{chip}}}"#)
     }
 }

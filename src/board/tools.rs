@@ -70,20 +70,18 @@ impl Tool {
     /// The tool in `tools/list`.
     pub fn json(&self) -> String {
         let properties: Vec<_> = self.arguments.iter().map(property).collect();
+        let properties = properties.join(",");
         let required = self.arguments.iter().filter(|(_, kind)| kind.is_required());
         let required: Vec<_> = required.map(|(name, _)| quoted(name)).collect();
         let required = match required.is_empty() {
             true => String::new(),
             false => format!(r#","required":[{}]"#, required.join(",")),
         };
-        format!(
-            r#"{{"name":{},"description":{},"inputSchema":{{"type":"object","properties":{{{}}}{}}}{}}}"#,
-            quoted(&self.name),
-            quoted(&self.description),
-            properties.join(","),
-            required,
-            if self.user { r#","annotations":{"audience":["user"]}"# } else { "" },
-        )
+        let schema = format!(r#""type":"object","properties":{{{properties}}}{required}"#);
+        let user = if self.user { r#","annotations":{"audience":["user"]}"# } else { "" };
+        let (name, description) = (quoted(&self.name), quoted(&self.description));
+        let head = format!(r#""name":{name},"description":{description}"#);
+        format!(r#"{{{head},"inputSchema":{{{schema}}}{user}}}"#)
     }
 
     /// The arguments of a call as the tool takes them.

@@ -175,9 +175,9 @@ impl Bench {
 
     /// Calls a tool; returns the text of its result.
     pub fn call(&mut self, tool: &str, arguments: &str) -> Option<String> {
-        let request = format!(
-            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
-        );
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+        let request =
+            format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#);
         let reply: serde_json::Value =
             serde_json::from_str(self.mcp(&request, 0.3).first()?).unwrap();
         Some(reply.pointer("/result/content/0/text")?.as_str()?.to_owned())
@@ -214,13 +214,30 @@ pub fn payload(text: &str) -> Option<String> {
 }
 
 pub fn config(endpoint: &str) -> String {
-    format!(
-        r#"{{"server_time":{{"timestamp":1796072251018,"timezone_offset":0}},"firmware":{{"version":"2.4.2","url":""}},"mqtt":{{"endpoint":"{endpoint}","client_id":"GID_bench@@@24_6f","username":"bench","password":"bench","publish_topic":"device-server","subscribe_topic":"null"}}}}"#
-    )
+    serde_json::json!({
+        "server_time": {"timestamp": 1796072251018u64, "timezone_offset": 0},
+        "firmware": {"version": "2.4.2", "url": ""},
+        "mqtt": {
+            "endpoint": endpoint,
+            "client_id": "GID_bench@@@24_6f",
+            "username": "bench",
+            "password": "bench",
+            "publish_topic": "device-server",
+            "subscribe_topic": "null",
+        },
+    })
+    .to_string()
 }
 
 pub fn server_hello() -> String {
-    format!(
-        r#"{{"type":"hello","transport":"udp","session_id":"s-1","audio_params":{{"format":"opus","sample_rate":24000,"channels":1,"frame_duration":60}},"udp":{{"server":"127.0.0.1","port":49423,"key":"{KEY}","nonce":"{NONCE}"}}}}"#
-    )
+    serde_json::json!({
+        "type": "hello",
+        "transport": "udp",
+        "session_id": "s-1",
+        "audio_params": {
+            "format": "opus", "sample_rate": 24000, "channels": 1, "frame_duration": 60,
+        },
+        "udp": {"server": "127.0.0.1", "port": 49423, "key": KEY, "nonce": NONCE},
+    })
+    .to_string()
 }
