@@ -28,6 +28,9 @@ pub enum Refusal {
         /// What is wrong.
         error: FileError,
     },
+    /// An import has no decisions of ours in it.
+    #[error("this session was imported: it can be judged, not replayed")]
+    NotARun,
     /// There is nothing at the path.
     #[error("{} is no folder; give a recording or a recorded session", .0.display())]
     NoFolder(PathBuf),
@@ -52,7 +55,7 @@ impl Refusal {
     /// a wrong question the user's.
     pub fn exit(&self) -> Exit {
         match self {
-            Refusal::NoFolder(_) | Refusal::NoRecording(_) => Exit::Invalid,
+            Refusal::NoFolder(_) | Refusal::NotARun | Refusal::NoRecording(_) => Exit::Invalid,
             Refusal::Import(ImportError::NoScenario { .. }) => Exit::Invalid,
             Refusal::Import(_) | Refusal::Journal(_) => Exit::CouldNotJudge,
             Refusal::Head { .. } | Refusal::Unreadable { .. } => Exit::CouldNotJudge,

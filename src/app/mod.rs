@@ -8,6 +8,7 @@ mod find;
 mod import;
 #[cfg(feature = "cli")]
 mod judge;
+pub mod session;
 #[cfg(feature = "cli")]
 mod streams;
 

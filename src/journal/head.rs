@@ -1,6 +1,7 @@
 //! `head.json`: everything a verdict needs besides the records, written before the first of them.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Version of the recording format, the only one that this build writes and reads. Format 1 had no
 /// seals, so nobody can tell whether such a recording is what was recorded.
@@ -20,6 +21,10 @@ pub struct Head {
     pub origin: Origin,
     /// Seed of everything random in the session.
     pub seed: u64,
+    /// Calendar time at which the session began, milliseconds since 1970-01-01 UTC; 0 where nobody
+    /// knows it.
+    #[serde(default)]
+    pub started_at_ms: u64,
     /// The scenario, whole.
     pub scenario: NamedText,
     /// The rig, whole.
@@ -55,5 +60,41 @@ impl NamedText {
     /// A text with the name under which errors speak of it.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         NamedText { name: name.into(), text: text.into() }
+    }
+}
+
+/// A run id for what determines a run: the same parts always give the same one.
+pub fn run_id(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        // With its length, so that no two lists of parts run together into the same bytes.
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    crockford(&digest.finalize().into())
+}
+
+/// The first 128 bits as a ULID is written: 26 digits of Crockford's base 32, two bits unused.
+fn crockford(digest: &[u8; 32]) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let bit = |k: usize| match k.checked_sub(2) {
+        Some(k) => usize::from(digest[k / 8] >> (7 - k % 8) & 1),
+        None => 0,
+    };
+    let digit = |n: usize| (0..5).fold(0, |value, k| 2 * value + bit(5 * n + k));
+    (0..26).map(|n| char::from(DIGITS[digit(n)])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_id_is_a_ulid() {
+        assert_eq!(crockford(&[0; 32]), "0".repeat(26));
+        assert_eq!(crockford(&[0xff; 32]), "7".to_owned() + &"Z".repeat(25));
+        let mut one = [0; 32];
+        one[15] = 1;
+        assert_eq!(crockford(&one), "0".repeat(25) + "1");
     }
 }

@@ -19,6 +19,20 @@ pub struct Plan {
     pub path_gain_db: Option<f64>,
     /// Name of the board profile, and where it stands.
     pub profile: Spanned<String>,
+    /// In which world it works; `None` where there is none to work in (imports).
+    pub world: Option<World>,
+    /// How many passes an `interleave` may take at most.
+    pub repeat_limit: u32,
+}
+
+/// The worlds in which a session can be run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum World {
+    /// The software board and its room in virtual time.
+    Simulated {
+        /// How the board turns a volume into gain.
+        law: Law,
+    },
 }
 
 /// The kinds of ears.
@@ -41,7 +55,18 @@ struct PlanFile {
     law: Option<Law>,
     path_gain: Option<Spanned<String>>,
     profile: Spanned<String>,
+    repeat_limit: Option<Spanned<u32>>,
+    simulated: Option<SimulatedFile>,
 }
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SimulatedFile {
+    law: Law,
+}
+
+/// Passes of an `interleave` when a rig doesn't say (facts/acoustics.md 7.3).
+const REPEAT_LIMIT: u32 = 7;
 
 impl Plan {
     /// Reads and checks a rig file.
@@ -59,6 +84,15 @@ impl Plan {
             law: raw.law,
             path_gain_db: raw.path_gain.map(gain).transpose()?,
             profile: raw.profile,
+            world: raw.simulated.map(|SimulatedFile { law }| World::Simulated { law }),
+            repeat_limit: match raw.repeat_limit {
+                None => REPEAT_LIMIT,
+                Some(limit) if (1..=100).contains(limit.get_ref()) => limit.into_inner(),
+                Some(limit) => {
+                    let what = "`repeat_limit` is between 1 and 100";
+                    return Err(FileError::at(file, limit.span(), what));
+                }
+            },
         })
     }
 

@@ -17,10 +17,9 @@ use super::room::{LEAD, Room, TAIL};
 use crate::audio::law::Law;
 use crate::journal::{
     Edge, Entry, FORMAT, Head, MemoryRecording, NamedText, Observation, Origin, Record, Seal,
-    Seals, Segment, WavReader,
+    Seals, Segment, WavReader, run_id,
 };
 use crate::time::{Moment, SampleIndex};
-use sha2::{Digest as _, Sha256};
 use std::path::Path;
 use std::time::Duration;
 
@@ -95,7 +94,8 @@ pub fn import(
     check_key(&meta_path, &events_path, &meta, &told)?;
 
     let wav = Seal::of_file(&wav_path).map_err(ImportError::reading(&wav_path))?;
-    let session = [&events.seal().sha256, &wav.sha256, &meta.starts.nanos().to_string()];
+    let starts = meta.starts.nanos().to_string();
+    let (events_sha, wav_sha) = (events.seal().sha256.clone(), wav.sha256.clone());
     let tap = Ear { segment: speaker, starts: meta.starts + shift };
     let ear = match &options.room {
         Some(room) => {
@@ -110,8 +110,16 @@ pub fn import(
     let head = Head {
         format: FORMAT,
         tool: concat!("earwitness ", env!("CARGO_PKG_VERSION")).into(),
-        run_id: run_id(&session.map(String::as_str), &[&scenario, &rig, &shipped.profile]),
+        run_id: run_id(&[
+            &events_sha,
+            &wav_sha,
+            &starts,
+            &scenario.text,
+            &rig.text,
+            &shipped.profile.text,
+        ]),
         origin: Origin::Imported,
+        started_at_ms: 0,
         seed: options.room.as_ref().map_or(0, |room| room.seed),
         scenario,
         rig,
@@ -239,41 +247,4 @@ fn in_order(mut timeline: Timeline) -> Vec<Record> {
     timeline.push((last, Entry::End { records: timeline.len() as u64, files: Seals::new() }));
     let numbered = (0..).zip(timeline);
     numbered.map(|(n, (at, entry))| Record { n, at, entry }).collect()
-}
-
-/// A run id that depends on all evidence and all texts, the room's in the rig's among them, and on
-/// nothing else; the clock has no part in it.
-fn run_id(session: &[&str], texts: &[&NamedText]) -> String {
-    let mut digest = Sha256::new();
-    for part in session.iter().copied().chain(texts.iter().map(|named| named.text.as_str())) {
-        // With its length, so that no two lists of parts run together into the same bytes.
-        digest.update((part.len() as u64).to_be_bytes());
-        digest.update(part);
-    }
-    crockford(&digest.finalize().into())
-}
-
-/// The first 128 bits as a ULID is written: 26 digits of Crockford's base 32, two bits unused.
-fn crockford(digest: &[u8; 32]) -> String {
-    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-    let bit = |k: usize| match k.checked_sub(2) {
-        Some(k) => usize::from(digest[k / 8] >> (7 - k % 8) & 1),
-        None => 0,
-    };
-    let digit = |n: usize| (0..5).fold(0, |value, k| 2 * value + bit(5 * n + k));
-    (0..26).map(|n| char::from(DIGITS[digit(n)])).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_id_is_a_ulid() {
-        assert_eq!(crockford(&[0; 32]), "0".repeat(26));
-        assert_eq!(crockford(&[0xff; 32]), "7".to_owned() + &"Z".repeat(25));
-        let mut one = [0; 32];
-        one[15] = 1;
-        assert_eq!(crockford(&one), "0".repeat(25) + "1");
-    }
 }

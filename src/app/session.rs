@@ -1,0 +1,142 @@
+//! A scenario on a rig: prepared from texts, run in a world or replayed from its recording.
+
+use super::evaluate::Refusal;
+use crate::audio::decide;
+use crate::audio::law::Law;
+use crate::backend::Settings;
+use crate::board::Fault;
+use crate::journal::{Evidence, FORMAT, Head, MemoryRecording, NamedText, Origin, run_id};
+use crate::rig::plan::{EarKind, Plan, World};
+use crate::rig::replay::{Divergence, Mirror, ReplayRig};
+use crate::rig::sim::{Choice, SimRig};
+use crate::run;
+use crate::scenario::conductor::{Bench, Conductor};
+use crate::scenario::{FileError, Profile, Scenario};
+
+/// Where the simulated board finds the simulated bench.
+const HOST: &str = "192.168.4.2";
+const CONFIG_PORT: u16 = 8002;
+
+/// When simulated sessions begin: a Monday in 2027. Virtual time has no calendar of its own.
+const SIMULATED_START_MS: u64 = 1_798_966_800_000;
+
+/// What is chosen for a session besides its files.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// What is wrong with the software board.
+    pub fault: Option<Fault>,
+    /// Its gain law, where it is not the rig's.
+    pub law: Option<Law>,
+}
+
+/// The texts of a session, each of them checked.
+#[derive(Clone, Debug)]
+pub struct Texts {
+    /// What to do and what must be true.
+    pub scenario: NamedText,
+    /// The bench.
+    pub rig: NamedText,
+    /// What is expected of the board.
+    pub profile: NamedText,
+}
+
+/// Runs a scenario against the software board in virtual time.
+///
+/// # Errors
+/// When one of the texts is not valid, or the scenario or the rig can't be run.
+pub fn simulate(texts: &Texts, choices: &Choices) -> Result<MemoryRecording, Refusal> {
+    let part = |part| move |error| Refusal::Head { part, error };
+    let scenario = Scenario::load(&texts.scenario).map_err(part("scenario"))?;
+    let plan = Plan::load(&texts.rig).map_err(part("rig"))?;
+    let profile = Profile::load(&texts.profile).map_err(part("profile"))?;
+    runnable(&scenario, &texts.scenario).map_err(part("scenario"))?;
+    plan.accepts(&profile, &texts.rig).map_err(part("rig"))?;
+    let Some(World::Simulated { law }) = plan.world else {
+        let what = "this rig has no world to run in; it needs a table `[simulated]`";
+        return Err(part("rig")(FileError::at(&texts.rig, 0..0, what)));
+    };
+    let law = choices.law.unwrap_or(law);
+    let chosen = format!("{} {:?} {law}", choices.seed, choices.fault);
+    let head = Head {
+        format: FORMAT,
+        tool: concat!("earwitness ", env!("CARGO_PKG_VERSION")).into(),
+        run_id: run_id(&[&chosen, &texts.scenario.text, &texts.rig.text, &texts.profile.text]),
+        origin: Origin::Simulated,
+        seed: choices.seed,
+        started_at_ms: SIMULATED_START_MS,
+        scenario: texts.scenario.clone(),
+        rig: texts.rig.clone(),
+        profile: texts.profile.clone(),
+    };
+    let choice = Choice {
+        seed: choices.seed,
+        law,
+        fault: choices.fault,
+        path_gain_db: plan.path_gain_db.unwrap_or(0.0),
+        host: HOST.into(),
+        port: CONFIG_PORT,
+    };
+    let mut conductor = Conductor::new(&scenario, bench(&plan, &head));
+    let mut journal = MemoryRecording::begin(head);
+    run::run(&mut SimRig::new(&choice), &mut conductor, &mut journal)?;
+    Ok(journal)
+}
+
+/// Plays a recording again: would everything be decided like that today? The first difference, if
+/// there is one, and today's journal.
+///
+/// # Errors
+/// When the recording can't be read, or was not made by a run.
+pub fn replay(evidence: &dyn Evidence) -> Result<(Option<Divergence>, MemoryRecording), Refusal> {
+    let head = evidence.head();
+    if head.origin == Origin::Imported {
+        return Err(Refusal::NotARun);
+    }
+    let part = |part| move |error| Refusal::Head { part, error };
+    let scenario = Scenario::load(&head.scenario).map_err(part("scenario"))?;
+    let plan = Plan::load(&head.rig).map_err(part("rig"))?;
+    let mut conductor = Conductor::new(&scenario, bench(&plan, head));
+    let mut mirror = Mirror::new(evidence);
+    run::run(&mut ReplayRig::new(evidence), &mut conductor, &mut mirror)?;
+    Ok(mirror.finish()?)
+}
+
+fn runnable(scenario: &Scenario, text: &NamedText) -> Result<(), FileError> {
+    match scenario.steps.is_empty() {
+        false => Ok(()),
+        true => {
+            let what = "a scenario without a [[step]] can only judge what another program did";
+            Err(FileError::at(text, 0..0, what))
+        }
+    }
+}
+
+fn bench(plan: &Plan, head: &Head) -> Bench {
+    Bench {
+        backend: Settings {
+            seed: head.seed,
+            started_at_unix_ms: head.started_at_ms,
+            host: HOST.into(),
+            mqtt_port: 1883,
+            udp_port: 8884,
+            keepalive: 60,
+        },
+        repeat_limit: plan.repeat_limit,
+        step_sigma_db: match plan.ear {
+            EarKind::Tap => decide::TAP_STEP_SIGMA_DB,
+            EarKind::Microphone => decide::MICROPHONE_STEP_SIGMA_DB,
+        },
+    }
+}
+
+/// What a difference between then and today is, in words.
+pub fn told(divergence: &Divergence) -> String {
+    let Divergence { n, then, today } = divergence;
+    let told = |record: &Option<crate::journal::Record>| match record {
+        Some(record) => serde_json::to_string(record).unwrap_or_default(),
+        None => "nothing more".into(),
+    };
+    format!("diverged at record {n}\n  then   {}\n  today  {}", told(then), told(today))
+}
