@@ -14,7 +14,8 @@ use std::path::Path;
 
 fn texts(scenario: &str) -> Texts {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let read = |path: String| NamedText::new(path.clone(), fs::read_to_string(home.join(path)).unwrap());
+    let read =
+        |path: String| NamedText::new(path.clone(), fs::read_to_string(home.join(path)).unwrap());
     Texts {
         scenario: read(format!("scenarios/{scenario}.toml")),
         rig: read("rigs/sim.toml".into()),
@@ -23,24 +24,39 @@ fn texts(scenario: &str) -> Texts {
 }
 
 #[test]
-fn look() {
-    let name = std::env::var("S").unwrap_or("volume-step".into());
-    let fault = std::env::var("F").ok().map(|f| f.parse().unwrap());
-    let choices = Choices { seed: 7, fault, law: None };
-    let start = std::time::Instant::now();
-    let recording = simulate(&texts(&name), &choices).unwrap();
-    eprintln!("{:?}", start.elapsed());
-    let out = Path::new("/tmp/w/sim");
-    let _ = fs::remove_dir_all(out);
-    recording.save(out).unwrap();
-    let judged = evaluate(&recording, None).unwrap();
-    for claim in &judged.verdict.claims {
-        for f in &claim.findings {
-            eprintln!("{:?} {:?} {}", f.rung, f.status, f.reason);
+fn look_all() {
+    let from: u64 = std::env::var("FROM").map_or(0, |s| s.parse().unwrap());
+    let seeds: u64 = std::env::var("SEEDS").map_or(2, |s| s.parse().unwrap());
+    let only = std::env::var("F").ok();
+    let all = earwitness::board::Fault::ALL.map(|(_, fault, _)| Some(fault));
+    for scenario in ["volume-step", "reboot"] {
+        for fault in [None].into_iter().chain(all) {
+            let name = fault.map_or("healthy".into(), |f| f.to_string());
+            if only.as_ref().is_some_and(|o| !name.starts_with(o.as_str())) {
+                continue;
+            }
+            let mut told = std::collections::BTreeMap::<String, Vec<u64>>::new();
+            let mut reason = String::new();
+            for seed in from..from + seeds {
+                let choices = Choices { seed, fault, law: None };
+                let recording = simulate(&texts(scenario), &choices).unwrap();
+                let verdict = evaluate(&recording, None).unwrap().verdict;
+                let claim = &verdict.claims[0];
+                let key = format!(
+                    "{:?} {:?} {:?}",
+                    verdict.outcome,
+                    claim.first_broken,
+                    verdict.discrepancy()
+                );
+                told.entry(key).or_default().push(seed);
+                if let Some(f) = claim.decisive() {
+                    reason = f.reason.clone();
+                }
+                for f in &verdict.session {
+                    reason += &format!(" / {}", f.reason);
+                }
+            }
+            println!("{scenario:12} {name:20} {told:?} {reason}");
         }
     }
-    for f in &judged.verdict.session {
-        eprintln!("session {:?} {}", f.status, f.reason);
-    }
-    eprintln!("{:?} {:?} {:?}", judged.verdict.outcome, judged.verdict.discrepancy(), recording.condition());
 }

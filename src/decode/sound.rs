@@ -335,7 +335,11 @@ fn another(clip: &Clip, stimulus: &Stimulus, lead: f64) -> Option<Tone> {
     let rate = f64::from(clip.rate);
     let whole = clip.between(lead, lead + stimulus.seconds + MAX_DELAY);
     let hz = Spectrum::of(whole, rate).peak_hz(200.0, 0.4 * rate);
-    let [before, tone, _] = Place::of(clip, hz, stimulus.seconds, lead).measure(hz);
+    let [_, tone, _] = Place::of(clip, hz, stimulus.seconds, lead).measure(hz);
+    // A tone that is played too slowly lasts longer than ours: what went before the play tells.
+    let earliest = lead - MAX_EARLINESS;
+    let before = clip.between(earliest - 0.25, earliest);
+    let before = Tone::measure(before, rate, hz, MAX_DETUNING);
     let contrast = decibels(tone.power / stronger(before, before));
     let clear = tone.is_present() && tone.snr13_db() >= ANOTHER_SNR13_DB;
     (clear && contrast >= MIN_CONTRAST_DB).then_some(tone)

@@ -39,6 +39,10 @@ const BAD_ANSWER: Places =
 const NOT_LISTED: Places = &["`MCP: Add tool` lines at boot", "is this the build that was meant?"];
 const OLD_VALUE: Places =
     &["the value in flash after a reboot", "another writer: buttons, knobs, second client"];
+const CLAMPED: Places = &[
+    "a volume limit in the firmware or its settings",
+    "the tool's schema: which range does it claim?",
+];
 const RESET: Places = &[
     "reset reason and last console lines",
     "supply: brown-out under load",
@@ -85,6 +89,7 @@ pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
         Discrepancy::Refused | Discrepancy::PhantomEffect => BAD_ANSWER,
         Discrepancy::NotListed => NOT_LISTED,
         Discrepancy::StaleReadback => OLD_VALUE,
+        Discrepancy::Clamped => CLAMPED,
         Discrepancy::UnexpectedReset | Discrepancy::BootLoop => RESET,
         Discrepancy::NoReboot => NO_RESET,
         Discrepancy::Inconclusive if finding.measurements.iter().any(|m| m.name == "boots") => HOLE,

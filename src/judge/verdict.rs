@@ -29,10 +29,12 @@ pub enum Discrepancy {
     SilentSuccess,
     /// Says no, and the effect is absent or was not witnessed.
     Refused,
-    /// Says no, effect present.
+    /// Says no or nothing, effect present.
     PhantomEffect,
     /// The reported value is not the one that was set.
     StaleReadback,
+    /// The device limited the value that was set, and says so.
+    Clamped,
     /// The effect has the wrong size.
     WrongMagnitude,
     /// The effect has the wrong sign.
@@ -266,7 +268,7 @@ impl ClaimVerdict {
 }
 
 /// The name of what is broken. A device that said no has told the truth unless the effect is
-/// there.
+/// there; one that limits a value shows it first on the console.
 fn refused_or_phantom<'a>(
     broken: Option<&'a Finding>,
     findings: &[Finding],
@@ -274,9 +276,16 @@ fn refused_or_phantom<'a>(
     let finding = broken?;
     let mut physical = findings.iter().filter(|f| f.rung == Rung::Physical).peekable();
     let present = physical.peek().is_some() && physical.all(|f| f.status == Status::Proven);
+    let clamped = findings.iter().any(|f| f.discrepancy == Some(Discrepancy::Clamped));
     let name = match finding.discrepancy {
-        Some(Discrepancy::Refused) if present && finding.rung == Rung::Accepted => {
+        Some(Discrepancy::Refused | Discrepancy::NoReply)
+            if present && finding.rung == Rung::Accepted =>
+        {
             Discrepancy::PhantomEffect
+        }
+        // The console lacks the value that was asked for, because it tells the limited one.
+        Some(Discrepancy::SilentSuccess) if clamped && finding.rung == Rung::Executed => {
+            Discrepancy::Clamped
         }
         name => name.unwrap_or(Discrepancy::Agree),
     };

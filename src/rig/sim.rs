@@ -65,6 +65,8 @@ pub struct SimRig {
     ready: VecDeque<Seen>,
     links: BTreeMap<u32, Link>,
     next_link: u32,
+    /// When the last datagram reaches the board.
+    datagram_at: Moment,
     heard: u64,
     microphone_at: Moment,
     /// An audio channel is open: the board does not sleep.
@@ -156,6 +158,7 @@ impl SimRig {
             ready: VecDeque::new(),
             links: BTreeMap::new(),
             next_link: 1,
+            datagram_at: Moment::START,
             heard: 0,
             microphone_at: Moment::START + BLOCK,
             awake: false,
@@ -398,8 +401,9 @@ impl Rig for SimRig {
                 self.send(at, link, packet.0, echo);
             }
             Command::Datagram { bytes } => {
-                let arrives = at + self.jitter();
-                self.queue(arrives, Event::Datagram(bytes.0.clone()));
+                // On one Wi-Fi link datagrams don't overtake each other.
+                self.datagram_at = self.datagram_at.max(at + self.jitter());
+                self.queue(self.datagram_at, Event::Datagram(bytes.0.clone()));
                 self.saw(at, Observation::Datagram { from, bytes });
             }
             Command::Close { link } => {

@@ -316,7 +316,7 @@ fn step(
     let finding = match decide::within(step, mean_promise, tolerance_db) {
         Decision::Inside => Finding::proven(RUNG, told),
         Decision::Outside => {
-            let (name, why) = name(step, mean_promise, first, tolerance_db);
+            let (name, why) = name(step, mean_promise, first, tolerance_db, case);
             Finding::refuted(RUNG, name, format!("{told}: {why}"))
         }
         Decision::GuardBand => {
@@ -341,8 +341,10 @@ fn name(
     promised: f64,
     promise: &Promise,
     tolerance_db: f64,
+    case: &Case,
 ) -> (Discrepancy, String) {
     let others: Vec<String> = match (promise.law, promise.volumes) {
+        (Some(law), Some(_)) if is_in_force(law, tolerance_db, case) => Vec::new(),
         (Some(law), Some((from, to))) => Law::explaining(step.value, from, to, tolerance_db)
             .into_iter()
             .filter(|other| *other != law)
@@ -359,4 +361,18 @@ fn name(
     } else {
         (Discrepancy::WrongLaw, format!("that is the step of {}", others.join(" or ")))
     }
+}
+
+/// Whether the board follows its law somewhere in the session: then a step of another size is no
+/// sign of another law.
+fn is_in_force(law: Law, tolerance_db: f64, case: &Case) -> bool {
+    case.hearings.windows(2).any(|plays| {
+        let [a, b] = plays else { return false };
+        let volumes = case.volume_asked(a.sent).zip(case.volume_asked(b.sent));
+        let promised = volumes.and_then(|((from, _), (to, _))| law.step_db(from, to));
+        let heard = sound::step(a, b).map(|step| step.db);
+        promised.zip(heard).is_some_and(|(promised, heard)| {
+            promised.abs() > tolerance_db && (heard - promised).abs() <= tolerance_db
+        })
+    })
 }

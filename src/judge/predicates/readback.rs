@@ -57,8 +57,11 @@ pub(super) fn finding(
         seen.clone_from(&wanted);
         if !same(&reading.value, &wanted) {
             let reason = format!("{path} reads {}, not {wanted}", reading.value);
-            let finding = Finding::refuted(Rung::Readback, Discrepancy::StaleReadback, reason);
-            return finding.citing(records);
+            let name = match is_between(&reading.value, before(reading, path, case), &wanted) {
+                true => Discrepancy::Clamped,
+                false => Discrepancy::StaleReadback,
+            };
+            return Finding::refuted(Rung::Readback, name, reason).citing(records);
         }
     }
     let weak = match case.terms.profile.readback.get(path) {
@@ -153,6 +156,23 @@ fn read(
         readings.push(Reading { value: value.clone(), boot: call.boot, records });
     }
     Ok(readings)
+}
+
+/// What the status said at `path` before a reading.
+fn before(reading: &Reading, path: &str, case: &Case) -> Option<Value> {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    let earlier = case.story.mcp.exchanges.iter().rev().filter(|x| x.record < reading.records[0]);
+    earlier.filter_map(|x| x.replies.first()).find_map(|reply| match &reply.answer {
+        Answer::Text(text) => serde_json::from_str::<Value>(text).ok()?.pointer(&pointer).cloned(),
+        _ => None,
+    })
+}
+
+/// Whether a value went towards the wanted one, and stopped on the way.
+fn is_between(value: &Value, before: Option<Value>, wanted: &Value) -> bool {
+    let numbers = (value.as_f64(), before.and_then(|v| v.as_f64()), wanted.as_f64());
+    let (Some(value), Some(before), Some(wanted)) = numbers else { return false };
+    (before < value && value < wanted) || (wanted < value && value < before)
 }
 
 /// Whether two JSON values are equal, numbers as numbers: 40 is 40.0.
