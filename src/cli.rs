@@ -1,6 +1,7 @@
 //! What can be asked of the program.
 
 use crate::audio::law::Law;
+use crate::board::Fault;
 use crate::report::Style;
 use crate::rig::room::Room;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,10 +26,63 @@ pub struct Cli {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run scenarios on a rig, record what happens, and judge it.
+    Run(RunArguments),
+    /// Play recordings of runs again: would the bench decide the same today?
+    Replay(ReplayArguments),
     /// Judge recordings (or recorded sessions of another program, as an electrical tap).
     Judge(JudgeArguments),
     /// Turn recorded sessions of another program into recordings.
     Import(ImportArguments),
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Scenario files, folders of them, or NAMEs for scenarios/NAME.toml.
+    #[arg(value_name = "SCENARIO")]
+    pub scenarios: Vec<PathBuf>,
+    /// Rig file, or NAME for rigs/NAME.toml; may be given several times.
+    #[arg(long, short, required = true, value_name = "RIG")]
+    pub rig: Vec<PathBuf>,
+    /// Seed of everything random; the next repeat takes the next one.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// How often each scenario runs.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub repeat: u64,
+    /// What is wrong with the software board: dead-amp, late-response=7000, ...
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub fault: Option<Fault>,
+    /// Gain law of the software board; default: the rig's.
+    #[arg(long, value_name = "NAME")]
+    pub law: Option<Law>,
+    /// With CI=true a simulated run can only pass when this says that it may.
+    #[arg(long)]
+    pub allow_simulated: bool,
+    /// Check all files, run nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also write the report as JSON; `-` writes it to standard output and the screens to
+    /// standard error.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// No screens, only the exit code and errors.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Where recordings go: DIR/RUN-ID/RIG/SCENARIO/ATTEMPT.
+    #[arg(long, value_name = "DIR", default_value = "earwitness-runs")]
+    #[arg(env = "EARWITNESS_OUTPUT_DIR")]
+    pub output_dir: PathBuf,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// Recordings of runs, or folders that hold some at any depth.
+    #[arg(required = true, value_name = "FOLDER")]
+    pub folders: Vec<PathBuf>,
 }
 
 /// Arguments of `judge`.

@@ -38,7 +38,7 @@ fn look_all() {
             let mut told = std::collections::BTreeMap::<String, Vec<u64>>::new();
             let mut reason = String::new();
             for seed in from..from + seeds {
-                let choices = Choices { seed, fault, law: None };
+                let choices = Choices { seed, fault, ..Choices::default() };
                 let recording = simulate(&texts(scenario), &choices).unwrap();
                 let verdict = evaluate(&recording, None).unwrap().verdict;
                 let claim = &verdict.claims[0];

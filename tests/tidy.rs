@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// nothing else from `time`; `scenario` and `judge` take the board laws and the decision rule from
 /// `audio`, so that conductor and judge decide alike; `report` names rungs, which are `scenario`'s
 /// words; `rig` parses the profile that a rig file names and, for imports, gives a room its sound.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("time", &[]),
     ("audio", &["time"]),
     ("journal", &["time"]),
@@ -26,8 +26,18 @@ const ARROWS: [(&str, &[&str]); 12] = [
     ("board", &["time", "audio"]),
     (
         "scenario",
-        &["backend", "decode", "journal", "time", "audio::decide", "audio::law", "audio::opus"],
+        &[
+            "backend",
+            "decode",
+            "journal",
+            "time",
+            "audio::decide",
+            "audio::law",
+            "audio::opus",
+            "audio::stimulus",
+        ],
     ),
+    ("run", &["rig", "scenario", "decode", "journal", "time"]),
     ("judge", &["scenario", "decode", "journal", "time", "audio"]),
     ("report", &["judge", "decode", "audio", "journal", "time", "scenario"]),
     ("rig", &["journal", "time", "audio"]),

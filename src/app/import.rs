@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
 
 /// Makes the first attempt's folder that did not exist: attempts are never overwritten, also not
 /// by another import at the same time.
-fn next_attempt(folder: &Path) -> Result<PathBuf, JournalError> {
+pub(super) fn next_attempt(folder: &Path) -> Result<PathBuf, JournalError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| JournalError::Io { path, source }

@@ -36,44 +36,77 @@ pub(super) fn run(arguments: &JudgeArguments, style: Style, streams: &mut Stream
             refused.push(self::refused(path, &why, exit));
         }
     }
-    let to_stdout = arguments.json.as_deref() == Some(Path::new("-"));
-    // The report before the screens: whoever reads them may go away.
-    if let Some(path) = &arguments.json {
-        let text = format!("{:#}\n", report::run_json(&judged, &refused, exit.code()));
-        if to_stdout {
-            streams.result(&text);
-        } else if let Err(error) = fs::write(path, text) {
-            streams.complain(&format!("NO REPORT  {}: {error}\n", path.display()));
-            exit = exit.and(Exit::CouldNotJudge);
-        }
-    }
-    let mut tell = |text: &str, is_result: bool| match is_result && !to_stdout {
-        true => streams.result(text),
-        false => streams.complain(text),
-    };
-    let loud = !arguments.quiet;
-    for session in judged.iter().filter(|_| loud) {
-        tell(&(report::screen(session, style) + "\n"), true);
-    }
-    for refused in &refused {
-        // That a session could not be judged is a result, a wrong command line is not.
-        let is_result = loud && refused.exit_code != Exit::Invalid.code();
-        tell(&(report::refusal(refused, style) + "\n"), is_result);
-    }
-    if loud && judged.len() + refused.len() > 1 {
-        tell(&report::tally(&judged, &refused, exit.code()), true);
-    }
-    exit
+    Report { judged, refused, exit }.tell(
+        arguments.json.as_deref(),
+        !arguments.quiet,
+        style,
+        streams,
+    )
 }
 
-fn refused(path: &Path, why: &dyn std::fmt::Display, exit: Exit) -> Refused {
+/// What became of everything that was asked for.
+pub(super) struct Report {
+    pub judged: Vec<Judged>,
+    pub refused: Vec<Refused>,
+    pub exit: Exit,
+}
+
+impl Report {
+    /// Tells it to programs and people; what can't be told makes the exit worse.
+    pub(super) fn tell(
+        self,
+        json: Option<&Path>,
+        loud: bool,
+        style: Style,
+        streams: &mut Streams,
+    ) -> Exit {
+        let Report { judged, refused, mut exit } = self;
+        let to_stdout = json == Some(Path::new("-"));
+        // The report before the screens: whoever reads them may go away.
+        if let Some(path) = json {
+            let text = format!("{:#}\n", report::run_json(&judged, &refused, exit.code()));
+            if to_stdout {
+                streams.result(&text);
+            } else if let Err(error) = fs::write(path, text) {
+                streams.complain(&format!("NO REPORT  {}: {error}\n", path.display()));
+                exit = exit.and(Exit::CouldNotJudge);
+            }
+        }
+        let mut tell = |text: &str, is_result: bool| match is_result && !to_stdout {
+            true => streams.result(text),
+            false => streams.complain(text),
+        };
+        for session in judged.iter().filter(|_| loud) {
+            tell(&(report::screen(session, style) + "\n"), true);
+        }
+        for refused in &refused {
+            // That a session could not be judged is a result, a wrong command line is not.
+            let is_result = loud && refused.exit_code != Exit::Invalid.code();
+            tell(&(report::refusal(refused, style) + "\n"), is_result);
+        }
+        if loud && judged.len() + refused.len() > 1 {
+            tell(&report::tally(&judged, &refused, exit.code()), true);
+        }
+        exit
+    }
+}
+
+pub(super) fn refused(path: &Path, why: &dyn std::fmt::Display, exit: Exit) -> Refused {
     Refused { path: path.display().to_string(), reason: why.to_string(), exit_code: exit.code() }
 }
 
 fn judge_folder(folder: &Path, scenario: Option<&NamedText>) -> Result<Judged, Refusal> {
     tracing::info!(folder = %folder.display(), "judging");
-    let evidence = open(folder, scenario)?;
-    let Judgement { scenario, text, rig, terms, verdict } = evaluate(evidence.as_ref(), scenario)?;
+    judged(folder, open(folder, scenario)?.as_ref(), scenario)
+}
+
+/// Judges what was opened or has just been recorded.
+pub(super) fn judged(
+    folder: &Path,
+    evidence: &dyn Evidence,
+    scenario: Option<&NamedText>,
+) -> Result<Judged, Refusal> {
+    let Judgement { scenario, text, rig, terms, verdict } = evaluate(evidence, scenario)?;
     for claim in &verdict.claims {
         for finding in &claim.findings {
             let (rung, status) = (finding.rung.to_string(), finding.status);
@@ -91,7 +124,7 @@ fn judge_folder(folder: &Path, scenario: Option<&NamedText>) -> Result<Judged, R
         scenario: scenario.name,
         question: scenario.question,
         scenario_sha256: sha256(&text.text),
-        cited_at: cited_at(evidence.as_ref(), &verdict)?,
+        cited_at: cited_at(evidence, &verdict)?,
         verdict,
     })
 }

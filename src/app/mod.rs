@@ -8,6 +8,10 @@ mod find;
 mod import;
 #[cfg(feature = "cli")]
 mod judge;
+#[cfg(feature = "cli")]
+mod replay;
+#[cfg(feature = "cli")]
+mod run;
 pub mod session;
 #[cfg(feature = "cli")]
 mod streams;
@@ -21,6 +25,8 @@ pub use streams::Streams;
 pub fn run(cli: &crate::cli::Cli, mut streams: Streams) -> Exit {
     use crate::cli::Verb;
     let exit = match &cli.verb {
+        Verb::Run(arguments) => run::run(arguments, cli.style(), &mut streams),
+        Verb::Replay(arguments) => replay::run(arguments, &mut streams),
         Verb::Judge(arguments) => judge::run(arguments, cli.style(), &mut streams),
         Verb::Import(arguments) => import::run(arguments, &mut streams),
     };

@@ -11,7 +11,7 @@ use crate::rig::replay::{Divergence, Mirror, ReplayRig};
 use crate::rig::sim::{Choice, SimRig};
 use crate::run;
 use crate::scenario::conductor::{Bench, Conductor};
-use crate::scenario::{FileError, Profile, Scenario};
+use crate::scenario::{Profile, Scenario};
 
 /// Where the simulated board finds the simulated bench.
 const HOST: &str = "192.168.4.2";
@@ -29,6 +29,8 @@ pub struct Choices {
     pub fault: Option<Fault>,
     /// Its gain law, where it is not the rig's.
     pub law: Option<Law>,
+    /// SNR13 of the quietest tone in the simulated room, dB, where it is not drawn.
+    pub snr13_db: Option<f64>,
 }
 
 /// The texts of a session, each of them checked.
@@ -51,14 +53,11 @@ pub fn simulate(texts: &Texts, choices: &Choices) -> Result<MemoryRecording, Ref
     let scenario = Scenario::load(&texts.scenario).map_err(part("scenario"))?;
     let plan = Plan::load(&texts.rig).map_err(part("rig"))?;
     let profile = Profile::load(&texts.profile).map_err(part("profile"))?;
-    runnable(&scenario, &texts.scenario).map_err(part("scenario"))?;
+    scenario.check_runnable(&texts.scenario).map_err(part("scenario"))?;
     plan.accepts(&profile, &texts.rig).map_err(part("rig"))?;
-    let Some(World::Simulated { law }) = plan.world else {
-        let what = "this rig has no world to run in; it needs a table `[simulated]`";
-        return Err(part("rig")(FileError::at(&texts.rig, 0..0, what)));
-    };
+    let World::Simulated { law } = *plan.world_or_refuse(&texts.rig).map_err(part("rig"))?;
     let law = choices.law.unwrap_or(law);
-    let chosen = format!("{} {:?} {law}", choices.seed, choices.fault);
+    let chosen = format!("{choices:?} {law}");
     let head = Head {
         format: FORMAT,
         tool: concat!("earwitness ", env!("CARGO_PKG_VERSION")).into(),
@@ -77,6 +76,7 @@ pub fn simulate(texts: &Texts, choices: &Choices) -> Result<MemoryRecording, Ref
         path_gain_db: plan.path_gain_db.unwrap_or(0.0),
         host: HOST.into(),
         port: CONFIG_PORT,
+        snr13_db: choices.snr13_db,
     };
     let mut conductor = Conductor::new(&scenario, bench(&plan, &head));
     let mut journal = MemoryRecording::begin(head);
@@ -101,16 +101,6 @@ pub fn replay(evidence: &dyn Evidence) -> Result<(Option<Divergence>, MemoryReco
     let mut mirror = Mirror::new(evidence);
     run::run(&mut ReplayRig::new(evidence), &mut conductor, &mut mirror)?;
     Ok(mirror.finish()?)
-}
-
-fn runnable(scenario: &Scenario, text: &NamedText) -> Result<(), FileError> {
-    match scenario.steps.is_empty() {
-        false => Ok(()),
-        true => {
-            let what = "a scenario without a [[step]] can only judge what another program did";
-            Err(FileError::at(text, 0..0, what))
-        }
-    }
 }
 
 fn bench(plan: &Plan, head: &Head) -> Bench {

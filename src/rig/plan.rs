@@ -69,6 +69,17 @@ struct SimulatedFile {
 const REPEAT_LIMIT: u32 = 7;
 
 impl Plan {
+    /// The world in which it works.
+    ///
+    /// # Errors
+    /// When there is none: the file describes the ear of an import.
+    pub fn world_or_refuse(&self, file: &NamedText) -> Result<&World, FileError> {
+        self.world.as_ref().ok_or_else(|| {
+            let what = "this rig has no world to run in; it needs a table `[simulated]`";
+            FileError::at(file, 0..0, what)
+        })
+    }
+
     /// Reads and checks a rig file.
     ///
     /// # Errors

@@ -49,6 +49,8 @@ pub struct Choice {
     pub host: String,
     /// Port of the config endpoint.
     pub port: u16,
+    /// SNR13 of the quietest tone, dB, where it is not drawn (15 to 40 dB).
+    pub snr13_db: Option<f64>,
 }
 
 /// The simulated bench.
@@ -117,6 +119,7 @@ impl SimRig {
         let mut between = |low: f64, high: f64| low + (high - low) * chance.uniform();
         let (snr13, drift, wifi) = (between(15.0, 40.0), between(-100.0, 100.0), between(0.1, 1.0));
         let delay = between(0.001, 0.01);
+        let snr13 = choice.snr13_db.unwrap_or(snr13);
         let (dbfs, volume) = QUIETEST;
         let quietest = dbfs + choice.law.gain_db(volume) + choice.path_gain_db;
         let acoustics = Acoustics {

@@ -148,6 +148,22 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// Whether a bench can run it.
+    ///
+    /// # Errors
+    /// When it has no steps.
+    pub fn check_runnable(&self, file: &NamedText) -> Result<(), FileError> {
+        match self.steps.is_empty() {
+            false => Ok(()),
+            true => {
+                let what = "without a [[step]] this can only judge what another program did";
+                Err(FileError::at(file, 0..0, what))
+            }
+        }
+    }
+}
+
 /// A claim speaks of steps that exist; where the file has no steps another program took them.
 fn check_references(
     file: &NamedText,

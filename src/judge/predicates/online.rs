@@ -23,15 +23,14 @@ pub(super) fn finding(step: &str, within: Duration, case: &Case) -> Finding {
         let why = format!("{} boots after the call: nothing to come back from", boots.len());
         return Finding::silent(RUNG, why).citing([call.record]);
     };
-    let before = |is: fn(&What) -> bool| facts.iter().any(|f| f.at < call.at && is(&f.what));
-    let witnesses: [(&str, fn(&What) -> bool, bool); 3] = [
-        ("config request", configured, before(configured)),
-        ("control channel", connected, before(connected)),
-        ("state `idle`", idle, before(idle)),
-    ];
+    type Witness = (&'static str, fn(&What) -> bool);
+    let witnesses: [Witness; 3] =
+        [("config request", configured), ("control channel", connected), ("state `idle`", idle)];
     let limit = within.as_secs_f64();
     let (mut back, mut records) = (Moment::START, vec![call.record, boot.record]);
-    for (name, is, wanted) in witnesses {
+    for (name, is) in witnesses {
+        // What the board did not do before the call is not due after it.
+        let wanted = facts.iter().any(|f| f.at < call.at && is(&f.what));
         match facts.iter().find(|f| f.at > boot.at && is(&f.what)) {
             Some(fact) => {
                 back = back.max(fact.at);

@@ -14,8 +14,16 @@ const TAIL: f64 = 0.12;
 #[derive(Debug)]
 pub(super) struct Stimuli {
     seed: u64,
-    made: Vec<(f64, f64, Arc<[Vec<u8>]>)>,
+    made: Vec<Made>,
     beacons: u64,
+}
+
+/// A tone that was made before.
+#[derive(Debug)]
+struct Made {
+    dbfs: f64,
+    seconds: f64,
+    packets: Arc<[Vec<u8>]>,
 }
 
 impl Stimuli {
@@ -25,8 +33,8 @@ impl Stimuli {
 
     /// The packets of a tone at `dbfs` for `seconds`.
     pub fn packets(&mut self, dbfs: f64, seconds: f64) -> Arc<[Vec<u8>]> {
-        let known = self.made.iter().find(|(d, s, _)| (*d, *s) == (dbfs, seconds));
-        if let Some((_, _, packets)) = known {
+        let known = self.made.iter().find(|m| (m.dbfs, m.seconds) == (dbfs, seconds));
+        if let Some(Made { packets, .. }) = known {
             return packets.clone();
         }
         let mut samples = tone(coded(self.seed, 0), dbfs, seconds, LEAD_IN);
@@ -34,7 +42,7 @@ impl Stimuli {
         let count = samples.len() + (TAIL * f64::from(opus::RATE)) as usize;
         samples.resize(count.div_ceil(frame) * frame, 0.0);
         let packets: Arc<[Vec<u8>]> = opus::encode(&samples).into();
-        self.made.push((dbfs, seconds, packets.clone()));
+        self.made.push(Made { dbfs, seconds, packets: packets.clone() });
         packets
     }
 

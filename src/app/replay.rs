@@ -1,0 +1,38 @@
+//! `earwitness replay`: would the bench decide today as it did then?
+
+use super::evaluate::{Refusal, open};
+use super::session::{replay, told};
+use super::{Exit, Streams, find};
+use crate::cli::ReplayArguments;
+use crate::journal::Evidence as _;
+use std::path::Path;
+
+pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
+    let mut exit = Exit::Passed;
+    for (folder, found) in find::sessions(&arguments.folders) {
+        match found.and_then(|()| again(&folder)) {
+            Ok(Ok(records)) => {
+                streams.result(&format!("SAME  {}  {records} records\n", folder.display()));
+            }
+            Ok(Err(difference)) => {
+                exit = exit.and(Exit::Failed);
+                streams.result(&format!("DIVERGED  {}  {difference}\n", folder.display()));
+            }
+            Err(refusal) => {
+                exit = exit.and(refusal.exit());
+                streams.complain(&format!("NOT REPLAYED  {}  {refusal}\n", folder.display()));
+            }
+        }
+    }
+    exit
+}
+
+/// How many records are the same, or what is different.
+fn again(folder: &Path) -> Result<Result<usize, String>, Refusal> {
+    let evidence = open(folder, None)?;
+    let (divergence, today) = replay(evidence.as_ref())?;
+    Ok(match divergence {
+        None => Ok(today.records().count()),
+        Some(divergence) => Err(told(&divergence)),
+    })
+}
