@@ -8,20 +8,34 @@
 //! # The map of the house
 //!
 //! ```text
-//!   a foreign session                      scenarios/*.toml   rigs/*.toml   rigs/boards/*.toml
-//!        v                                       |                |               |
-//!  +-----------+  Record   +---------+           +----------------+---------------+
-//!  | rig       |---------->| journal |  head.json: the texts above, whole
-//!  |  import   |           |         |  records.jsonl: bytes, frames, times
-//!  |  room     |           |         |  mic-NNN.wav: samples
-//!  +-----------+           +---------+
-//!                               | Evidence (records streamed, samples by window)
-//!                               v
+//!   scenarios/*.toml   rigs/*.toml   rigs/boards/*.toml
+//!        |                  |                |
+//!        v                  v                v
+//!  +-----------+  Command  +-------------------------------+     a foreign session
+//!  | scenario  |---------->| rig: one of these worlds      |          v
+//!  | conductor |           |  sim     software board, room |    +------------+
+//!  | + backend |<----+     |  replay  a recording          |    | rig        |
+//!  +-----------+     |     +-------------------------------+    |  import    |
+//!                    |         | Observation                    |  room      |
+//!                    |         v                                +------------+
+//!                    |     +---------+  Record   +---------+ Record  |
+//!                    |     | run     |---------->| journal |<--------+
+//!                    |     +---------+           +---------+
+//!                    |         | Record               | head.json: the texts above, whole
+//!                    |         v                      | records.jsonl: bytes, frames, times
+//!                    |  Fact +---------+              | mic-NNN.wav: samples
+//!                    +-------| decode  |              v
+//!                            +---------+        Evidence (records streamed, samples by window)
+//!                                                     |
+//!                                                     v
 //!                          +---------+   Fact, Story, Hearing    +-------+   Verdict   +--------+
 //!                          | decode  |-------------------------->| judge |------------>| report |
 //!                          +---------+                           +-------+             +--------+
 //!                               ^ audio: levels, tones, laws, what may be concluded ^
 //! ```
+//!
+//! `run` is the upper half and then the lower one on the journal just written; `judge` is the
+//! lower half; `replay` is the upper half with a recording for a world.
 //!
 //! | room | what it does | what it never does |
 //! |---|---|---|
@@ -29,12 +43,13 @@
 //! | [`journal`] | records, recordings, redaction | have an opinion |
 //! | [`decode`] | records to facts, samples to hearings | fail, or know the question |
 //! | [`audio`] | the arithmetic of sound and the rules of decision | know boards or files |
-//! | [`backend`] | the part we play towards the device: facts in, commands out | own a socket |
-//! | [`scenario`] | files that say what must be true, checked completely | touch anything |
+//! | [`backend`] | the part we play towards a device: config, MQTT, MCP, speech | open a socket |
+//! | [`board`] | the software board and its room | use our reading of the protocol |
+//! | [`scenario`] | files that say what to do and what must be true; the conductor | touch anything |
+//! | [`rig`] | the worlds: simulated, recorded, imported | judge |
+//! | [`mod@run`] | the loop: rig and conductor to a journal | decide |
 //! | [`judge`] | claims and evidence to a verdict; pure | see a rig or a clock |
 //! | [`report`] | verdicts for people and programs | decide |
-//! | [`board`] | a board and its room, imitated; lies on request | hold a clock, use the ears |
-//! | [`rig`] | the world that feeds the journal; so far only the past | judge |
 //! | [`app`], `cli` | one short story per verb | anything clever |
 //!
 //! `tests/tidy.rs` holds the arrows between the rooms.
@@ -57,6 +72,12 @@
 //! * A claim may name steps by the beginning of their ids (`volume-*`), ask for what a step asked
 //!   for (`as_asked`) and quote an argument in a log line (`{volume}`): the numbers stand in one
 //!   place, where the call is made.
+//! * `repeat` is a fixed number of passes; `interleave` is what the extra passes belong to, because
+//!   only passes that are held against each other have an uncertainty to shrink. The conductor
+//!   looks at the uncertainty alone, not at the value: who repeats until a value is inside of a
+//!   limit, lies.
+//! * An observation carries its samples through the loop into the journal, and the conductor hears
+//!   from the journal: a replay then hears what was heard.
 //! * The pure core is the crate without its `cli` feature; it needs no system library.
 //! * Two repeats scatter too much by chance to overrule the measured noise: the scatter of the
 //!   repeats replaces the stated uncertainty only when it is four times as large.

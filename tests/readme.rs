@@ -20,13 +20,18 @@ fn readme() -> String {
     fs::read_to_string(root().join("README.md")).expect("README.md")
 }
 
+/// What the program prints; recordings go to a folder of its own under the name of the usual one.
 fn output_of(arguments: &str) -> String {
+    let home = tempfile::TempDir::new().expect("a folder");
     let output = Command::new(env!("CARGO_BIN_EXE_earwitness"))
         .args(arguments.split_whitespace())
         .current_dir(root())
+        .env("EARWITNESS_OUTPUT_DIR", home.path())
+        .env_remove("CI")
         .output()
         .expect("the program starts");
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned() + "\n"
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.replace(&home.path().display().to_string(), "earwitness-runs").trim_end().to_owned() + "\n"
 }
 
 #[test]
