@@ -178,8 +178,11 @@ impl Conductor {
         evidence: &dyn Evidence,
     ) -> Result<(), JournalError> {
         loop {
-            if now >= self.limit && !self.ending {
-                self.cut_short(now, "the session's limit is reached");
+            if now >= self.limit {
+                match self.ending {
+                    false => self.cut_short(now, "the session's limit is reached"),
+                    true => self.give_up(),
+                }
             }
             self.backend.advance(now);
             if let Some(mut running) = self.running.take() {
@@ -195,6 +198,8 @@ impl Conductor {
             } else if let Some(planned) = self.plan.pop_front() {
                 self.start(now, planned, story, evidence)?;
             } else {
+                // The board is left as it was found: without an audio channel.
+                self.backend.goodbye();
                 self.drain();
                 return Ok(());
             }
@@ -249,6 +254,17 @@ impl Conductor {
         self.ending = true;
         self.limit = now + RESTORE_LIMIT;
         self.plan = VecDeque::from([restore()]);
+    }
+
+    /// The board could not be put back in time.
+    fn give_up(&mut self) {
+        if let Some(running) = self.running.take() {
+            let path = running.path().to_owned();
+            self.decide(format!("step `{path}` failed: the time for it is over"));
+            self.entries.push_back(Entry::Step { path, edge: Edge::End });
+        }
+        self.plan.clear();
+        self.limit = Moment::NEVER;
     }
 
     /// One more pass while a claim can't be decided with what was heard so far.
