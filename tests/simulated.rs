@@ -59,7 +59,7 @@ fn fault(name: &str) -> Option<Fault> {
 
 /// How a session ends, `fail physical silent_success`; both laws take turns.
 fn ending(scenario: &str, name: &str, seed: u64) -> String {
-    let law = if seed % 2 == 0 { Law::NoAudioCodec } else { Law::EspCodecDev };
+    let law = if seed.is_multiple_of(2) { Law::NoAudioCodec } else { Law::EspCodecDev };
     let choices = Choices { seed, fault: fault(name), law: Some(law), ..Choices::default() };
     let recording = simulate(&texts(scenario), &choices).unwrap();
     assert_eq!(recording.condition(), &Condition::Complete);

@@ -164,6 +164,29 @@ pub fn step(a: &Hearing, b: &Hearing) -> Option<LevelStep> {
     })
 }
 
+/// What was sent in a session, decoded once: plays of one kind share their packets.
+#[derive(Debug, Default)]
+pub struct References(Vec<Reference>);
+
+#[derive(Debug)]
+struct Reference {
+    packets: Vec<Vec<u8>>,
+    stimulus: Result<Option<Stimulus>, opus::NotOpus>,
+}
+
+impl References {
+    fn of(&mut self, packets: &[&[u8]]) -> Result<Option<Stimulus>, opus::NotOpus> {
+        if let Some(known) = self.0.iter().find(|r| r.packets == packets) {
+            return known.stimulus;
+        }
+        let decoded = opus::decode(packets.iter().copied());
+        let stimulus = decoded.map(|samples| Stimulus::of(&samples, f64::from(opus::RATE)));
+        let packets = packets.iter().map(|packet| packet.to_vec()).collect();
+        self.0.push(Reference { packets, stimulus });
+        stimulus
+    }
+}
+
 /// Listens to a play step; `None` when no packets were sent in it.
 ///
 /// # Errors
@@ -172,12 +195,13 @@ pub fn hear(
     evidence: &dyn Evidence,
     story: &Story,
     step: &Step,
+    references: &mut References,
 ) -> Result<Option<Result<Hearing, Unheard>>, JournalError> {
     let sent = sent_packets(story, step);
     let Some((record, sent_at)) = sent.first().map(|p| (p.0, p.1)) else { return Ok(None) };
     let unheard = |why: String| Ok(Some(Err(Unheard { path: step.path.clone(), record, why })));
-    let stimulus = match opus::decode(sent.iter().map(|p| p.2)) {
-        Ok(reference) => Stimulus::of(&reference, f64::from(opus::RATE)),
+    let stimulus = match references.of(&sent.iter().map(|p| p.2).collect::<Vec<_>>()) {
+        Ok(stimulus) => stimulus,
         Err(opus::NotOpus { index }) => {
             let what = format!("packet {} of {} could not be decoded", index + 1, sent.len());
             return unheard(format!("{what}: nobody knows what the board was made to play"));

@@ -3,7 +3,7 @@
 use super::{ClaimVerdict, Coverage, Ear, Identity, Status, Terms};
 use crate::audio::law::Law;
 use crate::decode::ear::{self, Check};
-use crate::decode::sound::{self, Heard, Hearing, Unheard};
+use crate::decode::sound::{self, Heard, Hearing, References, Unheard};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
 use crate::decode::{Exchange, Step, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
@@ -47,12 +47,14 @@ impl<'a> Case<'a> {
         let story = tell(evidence)?;
         let checks = ear::check_ear(evidence, &story)?;
         let (mut hearings, mut unheard) = (Vec::new(), Vec::new());
+        let mut references = References::default();
         for step in &story.steps {
             let listens = scenario.claims.iter().flat_map(|c| &c.demands).any(|d| match d {
                 Demand::LevelStep { from, to, .. } => from.iter().chain(to).any(|id| step.is(id)),
                 _ => false,
             });
-            match listens.then(|| sound::hear(evidence, &story, step)).transpose()?.flatten() {
+            let mut hear = || sound::hear(evidence, &story, step, &mut references);
+            match listens.then(&mut hear).transpose()?.flatten() {
                 Some(Ok(hearing)) => hearings.push(hearing),
                 Some(Err(nothing)) => unheard.push(nothing),
                 None => {}

@@ -10,9 +10,9 @@ use super::step::{Act, Step};
 use super::{Demand, Scenario};
 use crate::audio::decide;
 use crate::backend::{Backend, Settings};
-use crate::decode::sound::{self, Hearing};
+use crate::decode::sound::{self, Hearing, References};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
-use crate::decode::{Fact, Story, What};
+use crate::decode::{self, Fact, Story, What};
 use crate::journal::{Edge, Entry, Evidence, JournalError};
 use crate::time::Moment;
 use serde_json::Value;
@@ -54,6 +54,9 @@ pub struct Conductor {
     limit: Moment,
     ending: bool,
     passes: BTreeMap<String, u32>,
+    /// What was heard in the plays of groups, by step instance.
+    heard: BTreeMap<String, Hearing>,
+    references: References,
 }
 
 /// What is known of the board.
@@ -103,6 +106,8 @@ impl Conductor {
             limit: Moment::START + scenario.limit,
             ending: false,
             passes: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            references: References::default(),
         };
         for step in &scenario.steps {
             conductor.lay_out(step);
@@ -299,11 +304,12 @@ impl Conductor {
     /// The largest uncertainty that is too large for its claim, and the claim's tolerance; `None`
     /// when all are small enough, and when more of the same would not help.
     fn doubt(
-        &self,
+        &mut self,
         steps: &[Step],
         story: &Story,
         evidence: &dyn Evidence,
     ) -> Result<Option<(f64, f64)>, JournalError> {
+        self.hear(steps, story, evidence)?;
         let mut worst: Option<(f64, f64)> = None;
         for demand in &self.claims {
             let Demand::LevelStep { from, to, tolerance_db, .. } = demand else { continue };
@@ -314,10 +320,8 @@ impl Conductor {
                 }
                 let mut pairs = Vec::new();
                 for (a, b) in story.instances(low).zip(story.instances(high)) {
-                    let heard = |step| sound::hear(evidence, story, step);
-                    let (Some(Ok(a)), Some(Ok(b))) = (heard(a)?, heard(b)?) else {
-                        return Ok(None);
-                    };
+                    let heard = |step: &decode::Step| self.heard.get(&step.path);
+                    let (Some(a), Some(b)) = (heard(a), heard(b)) else { return Ok(None) };
                     pairs.push((a, b));
                 }
                 let Some(uncertainty) = self.uncertainty(&pairs) else { return Ok(None) };
@@ -332,7 +336,27 @@ impl Conductor {
         Ok(worst)
     }
 
-    fn uncertainty(&self, pairs: &[(Hearing, Hearing)]) -> Option<f64> {
+    /// Listens to the plays of a group that it has not listened to yet.
+    fn hear(
+        &mut self,
+        steps: &[Step],
+        story: &Story,
+        evidence: &dyn Evidence,
+    ) -> Result<(), JournalError> {
+        let plays = |step: &&Step| matches!(step.act, Act::Play { .. });
+        for instance in steps.iter().filter(plays).flat_map(|step| story.instances(&step.id)) {
+            if self.heard.contains_key(&instance.path) {
+                continue;
+            }
+            let references = &mut self.references;
+            if let Some(Ok(hearing)) = sound::hear(evidence, story, instance, references)? {
+                self.heard.insert(instance.path.clone(), hearing);
+            }
+        }
+        Ok(())
+    }
+
+    fn uncertainty(&self, pairs: &[(&Hearing, &Hearing)]) -> Option<f64> {
         let steps: Option<Vec<_>> = pairs.iter().map(|(a, b)| sound::step(a, b)).collect();
         let steps = steps?;
         let values: Vec<(f64, f64)> = steps.iter().map(|s| (s.db, s.sigma_db)).collect();
