@@ -2,8 +2,8 @@
 
 use super::sound_index::SoundIndex;
 use super::{
-    Clip, Condition, Entry, Evidence, Head, Journal, JournalError, Record, Seal, Seals, Sound,
-    write_wav,
+    Clip, Condition, Entry, Evidence, Head, Journal, JournalError, Observation, Record, Seal,
+    Seals, Sound, write_wav,
 };
 use crate::time::Window;
 use std::fs;
@@ -141,19 +141,20 @@ impl MemoryRecording {
 impl Journal for MemoryRecording {
     fn append(&mut self, record: Record, sound: Option<Sound>) -> Result<(), JournalError> {
         // A block that can't be is not found later: its sound counts as lost.
-        let _ = self.index.note(&record);
-        self.records.push(record);
-        let Some(Sound { rate, samples }) = sound else { return Ok(()) };
-        match self.segments.last_mut() {
-            Some(segment) if segment.rate == rate => {
+        let taken = self.index.note(&record).is_ok();
+        if let Entry::Saw { what: Observation::Sound { segment, .. }, .. } = &record.entry
+            && let Some(Sound { rate, samples }) = sound
+            && taken
+        {
+            let (k, format) = (*segment as usize, SampleFormat::Float32);
+            while self.segments.len() < k {
+                self.segments.push(Segment { rate, format, samples: Vec::new() });
+            }
+            if let Some(segment) = self.segments.get_mut(k.wrapping_sub(1)) {
                 segment.samples.extend(samples.iter().map(|&x| f64::from(x)));
             }
-            _ => {
-                let samples = samples.iter().map(|&x| f64::from(x)).collect();
-                let format = SampleFormat::Float32;
-                self.segments.push(Segment { rate, format, samples });
-            }
         }
+        self.records.push(record);
         Ok(())
     }
 }
