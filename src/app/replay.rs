@@ -4,7 +4,7 @@ use super::evaluate::{Refusal, open};
 use super::session::{replay, told};
 use super::{Exit, Streams, find};
 use crate::cli::ReplayArguments;
-use crate::journal::Evidence as _;
+use crate::journal::{Condition, Evidence as _};
 use std::path::Path;
 
 pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
@@ -12,7 +12,7 @@ pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
     for (folder, found) in find::sessions(&arguments.folders) {
         match found.and_then(|()| again(&folder)) {
             Ok(Ok(records)) => {
-                streams.result(&format!("SAME  {}  {records} records\n", folder.display()));
+                streams.result(&format!("SAME  {}  {records}\n", folder.display()));
             }
             Ok(Err(difference)) => {
                 exit = exit.and(Exit::Failed);
@@ -27,12 +27,18 @@ pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
     exit
 }
 
-/// How many records are the same, or what is different.
-fn again(folder: &Path) -> Result<Result<usize, String>, Refusal> {
+/// How many records are the same, or what is different; and what may be missing to say so.
+fn again(folder: &Path) -> Result<Result<String, String>, Refusal> {
     let evidence = open(folder, None)?;
     let (divergence, today) = replay(evidence.as_ref())?;
+    let missing = match evidence.condition() {
+        Condition::Complete => String::new(),
+        Condition::Incomplete(why) => {
+            format!(", but the session is incomplete: {}", why.join(", "))
+        }
+    };
     Ok(match divergence {
-        None => Ok(today.records().count()),
-        Some(divergence) => Err(told(&divergence)),
+        None => Ok(format!("{} records{missing}", today.records().count())),
+        Some(divergence) => Err(told(&divergence) + &missing),
     })
 }

@@ -13,20 +13,28 @@ pub struct ReplayRig<'a> {
     evidence: &'a dyn Evidence,
     records: Box<dyn Iterator<Item = Result<Record, JournalError>> + 'a>,
     held: Option<(Moment, Moment, Observation)>,
+    /// Until when it is known what happened: for ever after a session that was ended in order.
+    known: Moment,
 }
 
 impl<'a> ReplayRig<'a> {
     /// From the beginning.
     pub fn new(evidence: &'a dyn Evidence) -> Self {
-        ReplayRig { evidence, records: evidence.records(), held: None }
+        ReplayRig { evidence, records: evidence.records(), held: None, known: Moment::START }
     }
 
     fn fill(&mut self) {
         while self.held.is_none() {
             // A record that can't be read ends the past; who compares finds it missing.
             let Some(Ok(record)) = self.records.next() else { return };
-            if let Entry::Saw { captured_at, what } = record.entry {
-                self.held = Some((record.at, captured_at, what));
+            self.known = record.at;
+            match record.entry {
+                Entry::Saw { captured_at, what } => {
+                    self.held = Some((record.at, captured_at, what));
+                }
+                // A deadline that is never is not reached.
+                Entry::End { .. } => self.known = Moment::NEVER.before(Duration::from_nanos(1)),
+                _ => {}
             }
         }
     }
@@ -36,9 +44,9 @@ impl<'a> ReplayRig<'a> {
         let &Observation::Sound { count, .. } = what else { return None };
         let read = |seconds| {
             let until = from + Duration::from_secs_f64(seconds);
-            self.evidence.samples(Window { from, until }).ok()
+            self.evidence.samples(Window { from, until }).ok().filter(|clip| clip.whole)
         };
-        let rate = read(0.001)?.rate;
+        let rate = read(0.0)?.rate;
         let clip = read(count as f64 / f64::from(rate))?;
         Some(Sound { rate, samples: clip.samples.iter().map(|&x| x as f32).collect() })
     }
@@ -60,7 +68,7 @@ impl Rig for ReplayRig<'_> {
                 let sound = self.sound(captured_at, &what);
                 Next::Saw(Seen { at, captured_at, what, sound })
             }
-            None if deadline < Moment::NEVER => Next::DeadlineReached,
+            None if deadline <= self.known => Next::DeadlineReached,
             None => Next::Closed,
         }
     }
@@ -68,9 +76,14 @@ impl Rig for ReplayRig<'_> {
     fn perform(&mut self, _: Moment, _: &Command) {}
 }
 
-/// A journal that holds each record against the one of then, and stops at the first difference.
+/// A journal that holds each record against the one of then, and keeps the first difference. Where
+/// a session broke off nothing is known of what would have followed, so that nothing differs.
 pub struct Mirror<'a> {
     then: Box<dyn Iterator<Item = Result<Record, JournalError>> + 'a>,
+    /// The end record of then was met.
+    ended: bool,
+    /// The records of then broke off.
+    broke_off: bool,
     now: MemoryRecording,
     diverged: Option<Divergence>,
 }
@@ -90,10 +103,12 @@ impl<'a> Mirror<'a> {
     /// Of a recording.
     pub fn new(evidence: &'a dyn Evidence) -> Self {
         let now = MemoryRecording::begin(evidence.head().clone());
-        Mirror { then: evidence.records(), now, diverged: None }
+        let then = evidence.records();
+        Mirror { then, ended: false, broke_off: false, now, diverged: None }
     }
 
-    /// The first difference after everything was written, and the journal of today.
+    /// The first difference after everything was written, and the journal of today, which breaks
+    /// off where that of then does.
     ///
     /// # Errors
     /// When the recording can't be read to its end.
@@ -128,8 +143,16 @@ impl Evidence for Mirror<'_> {
 
 impl Journal for Mirror<'_> {
     fn append(&mut self, record: Record, sound: Option<Sound>) -> Result<(), JournalError> {
+        if self.broke_off {
+            return Ok(());
+        }
         if self.diverged.is_none() {
             let then = self.then.next().transpose()?;
+            self.broke_off = then.is_none() && !self.ended;
+            if self.broke_off {
+                return Ok(());
+            }
+            self.ended |= matches!(&then, Some(Record { entry: Entry::End { .. }, .. }));
             // The files of a saved recording are sealed in its end record; a session has none yet.
             let same = then.as_ref().is_some_and(|then| then.n == record.n && alike(then, &record));
             if !same {
