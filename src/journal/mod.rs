@@ -23,8 +23,9 @@ pub use seal::{Seal, Sealing, Seals};
 pub use wav::{WavReader, write_wav};
 
 use crate::time::{Moment, Window};
+use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything a judge may look at: records in order and samples of the ear.
 pub trait Evidence {
@@ -156,7 +157,7 @@ pub enum JournalError {
     /// Nobody vouches for a file.
     #[error(
         "{path}: the end record of the session holds no length and SHA-256 of it; \
-         restore records.jsonl from its original",
+         restore records.jsonl from its original, or take the file out if it is of another session",
         path = path.display()
     )]
     Unsealed {
@@ -185,6 +186,22 @@ pub enum JournalError {
         /// What is wrong and what to do.
         what: String,
     },
+}
+
+/// Opens a file of a session for reading. A pipe or a device in its place would never end.
+///
+/// # Errors
+/// When it can't be opened, or is no regular file.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    match path.metadata()?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("it is no regular file; restore the one that was recorded")),
+    }
+}
+
+/// Whether a file is named as the ear's files are, `mic-NNN.wav`.
+pub fn is_sound_file(name: &str) -> bool {
+    name.starts_with("mic-") && name.ends_with(".wav")
 }
 
 impl JournalError {

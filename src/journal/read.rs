@@ -4,12 +4,13 @@ use super::memory::segment_file;
 use super::seal::{holds, is_whole};
 use super::sound_index::SoundIndex;
 use super::{
-    Clip, Condition, Entry, Evidence, FORMAT, Head, JournalError, Record, Sealing, Seals, WavReader,
+    Clip, Condition, Entry, Evidence, FORMAT, Head, JournalError, Record, Sealing, Seals,
+    WavReader, is_sound_file, open_file,
 };
 use crate::time::{Moment, Window};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 /// The longest line that a journal may hold, in bytes.
@@ -53,6 +54,9 @@ impl Recording {
         {
             let what = "it is shorter than it was recorded".into();
             return Err(JournalError::Changed { path: folder.join("head.json"), what });
+        }
+        if let Some(seals) = &seals {
+            nothing_else(folder, seals)?;
         }
         let mut segments = BTreeMap::new();
         for (segment, promised) in index.promised() {
@@ -115,9 +119,23 @@ fn walk(mut lines: Lines, missing: &mut Vec<String>) -> Result<Walked, JournalEr
     Ok(Walked { index, seals: Some(seals) })
 }
 
+/// Refuses sound that the end record doesn't name: it would be left out without a word.
+fn nothing_else(folder: &Path, seals: &Seals) -> Result<(), JournalError> {
+    for entry in fs::read_dir(folder).map_err(JournalError::io(folder))? {
+        let name = entry.map_err(JournalError::io(folder))?.file_name();
+        let known = |name: &str| !is_sound_file(name) || seals.contains_key(name);
+        if !name.to_str().is_some_and(known) && name.to_string_lossy().starts_with("mic-") {
+            return Err(JournalError::Unsealed { path: folder.join(name) });
+        }
+    }
+    Ok(())
+}
+
 fn read_head(folder: &Path) -> Result<Head, JournalError> {
     let path = folder.join("head.json");
-    let text = fs::read_to_string(&path).map_err(|source| match source.kind() {
+    let mut text = String::new();
+    let read = open_file(&path).and_then(|mut file| file.read_to_string(&mut text));
+    read.map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => JournalError::NotARecording { path: folder.into() },
         std::io::ErrorKind::InvalidData => {
             JournalError::TornHead { path: path.clone(), what: "it is not UTF-8".into() }
@@ -159,7 +177,7 @@ struct Lines {
 
 impl Lines {
     fn open(path: &Path) -> Result<Self, JournalError> {
-        let file = BufReader::new(fs::File::open(path).map_err(JournalError::io(path))?);
+        let file = BufReader::new(open_file(path).map_err(JournalError::io(path))?);
         Ok(Lines {
             path: path.into(),
             file,

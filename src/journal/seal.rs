@@ -1,10 +1,9 @@
 //! Seals: by length and SHA-256 a finished session vouches for each of its files, to the bit.
 
-use super::JournalError;
+use super::{JournalError, open_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -55,7 +54,7 @@ impl Seal {
     /// # Errors
     /// When the file can't be read.
     pub fn of_file(path: &Path) -> std::io::Result<Seal> {
-        let mut file = File::open(path)?;
+        let mut file = open_file(path)?;
         let mut sealing = Sealing::default();
         let mut block = vec![0; 1 << 16];
         loop {

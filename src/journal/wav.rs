@@ -1,8 +1,7 @@
 //! WAV files as evidence. A recorder that was killed never came back to fill in the lengths, so a
 //! data length of 0 or 0xffffffff means all of the file; every other one is meant.
 
-use super::{JournalError, SampleFormat, Segment};
-use std::fs::File;
+use super::{JournalError, SampleFormat, Segment, open_file};
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ impl WavReader {
     /// 8 kHz or above 192 kHz.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let wrong = |what: &str| JournalError::Wav { path: path.into(), what: what.into() };
-        let file = File::open(path).map_err(JournalError::io(path))?;
+        let file = open_file(path).map_err(JournalError::io(path))?;
         let length = file.metadata().map_err(JournalError::io(path))?.len();
         let mut file = BufReader::new(file);
         let mut riff = [0u8; 12];
@@ -90,7 +89,7 @@ impl WavReader {
         let first = first.min(self.frames);
         let count = count.min(self.frames - first);
         let width = usize::from(self.format.bytes());
-        let mut file = File::open(&self.path).map_err(JournalError::io(&self.path))?;
+        let mut file = open_file(&self.path).map_err(JournalError::io(&self.path))?;
         let offset = self.data_offset + first * width as u64;
         file.seek(SeekFrom::Start(offset)).map_err(JournalError::io(&self.path))?;
         let mut bytes = vec![0u8; count as usize * width];

@@ -1,7 +1,7 @@
 //! `events.jsonl`, one line at a time, as typed events.
 
 use super::error::{ImportError, Place, need, no_byte_order_mark};
-use crate::journal::{Party, Seal, Sealing};
+use crate::journal::{Party, Seal, Sealing, open_file};
 use crate::time::Moment;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -82,7 +82,7 @@ pub(super) struct Events {
 impl Events {
     /// Opens the file; every time becomes `shift` later.
     pub fn open(path: &Path, shift: Duration) -> Result<Self, ImportError> {
-        let file = BufReader::new(File::open(path).map_err(ImportError::reading(path))?);
+        let file = BufReader::new(open_file(path).map_err(ImportError::reading(path))?);
         let path = path.to_path_buf();
         Ok(Events { path, file, line: 0, latest: 0.0, shift, sealing: Sealing::default() })
     }

@@ -4,9 +4,10 @@
 use super::error::{ImportError, Place, need, no_byte_order_mark};
 use super::events::moment;
 use crate::audio::law::Law;
+use crate::journal::open_file;
 use crate::time::Moment;
 use serde::Deserialize;
-use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
 /// What the import takes from `meta.json`.
@@ -59,7 +60,9 @@ struct Device {
 impl Meta {
     /// Reads and checks the file.
     pub fn read(path: &Path) -> Result<Meta, ImportError> {
-        let text = fs::read(path).map_err(ImportError::reading(path))?;
+        let mut text = Vec::new();
+        let read = open_file(path).and_then(|mut file| file.read_to_end(&mut text));
+        read.map_err(ImportError::reading(path))?;
         no_byte_order_mark(path, &text)?;
         let file: File =
             serde_json::from_slice(&text).map_err(|e| ImportError::json(path, None, &e))?;

@@ -164,7 +164,7 @@ fn rig_text(law: Option<Law>, room: Option<&Room>) -> NamedText {
 
 /// The loudspeaker's signal, held against what `meta.json` says about it.
 fn read_speaker(path: &Path, meta: &Meta) -> Result<Segment, ImportError> {
-    if !path.is_file() {
+    if !path.exists() {
         return Err(ImportError::Missing { path: path.into() });
     }
     let wav = WavReader::open(path)?;
