@@ -90,9 +90,9 @@ fn a_folder_that_cannot_be_looked_into_is_an_error() {
     let home = TempDir::new().expect("a folder");
     let top = home.path().display().to_string();
     import(&[&session("mqtt-reboot-nosub")], home.path());
-    // A link is said not to be followed, and a circle is not walked.
+    // A circle is not walked.
     symlink(home.path(), home.path().join("circle")).expect("a link");
-    check(&["judge", &top], 0, &["circle: a symbolic link"]);
+    check(&["judge", &top], 0, &["PASS"]);
     let locked = home.path().join("locked");
     fs::create_dir(&locked).expect("a folder");
     let mode = |mode| fs::set_permissions(&locked, fs::Permissions::from_mode(mode));

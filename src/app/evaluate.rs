@@ -1,11 +1,13 @@
 //! From a folder to a verdict, without arguments and screens.
 
 use super::Exit;
-use crate::journal::{Evidence, JournalError, NamedText, Recording};
+use crate::journal::{Evidence, JournalError, NamedText, Recording, is_sound_file};
 use crate::judge::{self, Ear, Terms, Verdict};
 use crate::rig::import::{self, ImportError, Options, Shipped};
 use crate::rig::plan::{EarKind, Plan};
 use crate::scenario::{self, FileError, Profile, Scenario};
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Why a folder was not judged.
@@ -48,6 +50,32 @@ pub enum Refusal {
         /// What the system said.
         source: std::io::Error,
     },
+    /// Two sessions in one folder.
+    #[error(
+        "{} holds {ours} of a recording and {foreign} of a foreign session, and only one could be \
+         judged; give each a folder of its own",
+        path.display()
+    )]
+    TwoSessions {
+        /// Which folder.
+        path: PathBuf,
+        /// A file of the recording.
+        ours: String,
+        /// A file of the foreign session.
+        foreign: String,
+    },
+    /// A symbolic link to what would otherwise be left out.
+    #[error(
+        "{} is a symbolic link that leads to a session (or to what can't be looked through), and \
+         links below a folder are not followed; give the folder it leads to as well: {}",
+        path.display(), target.display()
+    )]
+    Linked {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
 }
 
 impl Refusal {
@@ -59,6 +87,7 @@ impl Refusal {
             Refusal::Import(ImportError::NoScenario { .. }) => Exit::Invalid,
             Refusal::Import(_) | Refusal::Journal(_) => Exit::CouldNotJudge,
             Refusal::Head { .. } | Refusal::Unreadable { .. } => Exit::CouldNotJudge,
+            Refusal::TwoSessions { .. } | Refusal::Linked { .. } => Exit::CouldNotJudge,
         }
     }
 }
@@ -86,13 +115,44 @@ pub fn open(folder: &Path, scenario: Option<&NamedText>) -> Result<Box<dyn Evide
     if !folder.is_dir() {
         return Err(Refusal::NoFolder(folder.into()));
     }
-    let holds = |names: &[&str]| names.iter().any(|name| folder.join(name).exists());
-    let foreign = holds(&["events.jsonl", "meta.json", "speaker.wav"]);
-    if foreign && !holds(&["head.json", "records.jsonl"]) {
-        let options = Options { scenario: scenario.cloned(), ..Options::default() };
-        return Ok(Box::new(import::import(folder, &options, &shipped())?));
+    let unreadable = |source| Refusal::Unreadable { path: folder.into(), source };
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let names = names.collect::<Result<Vec<OsString>, _>>().map_err(unreadable)?;
+    let first =
+        |mark| names.iter().filter_map(|name| name.to_str()).find(|name| mark == Mark::of(name));
+    match (first(Some(Mark::Ours)), first(Some(Mark::Foreign))) {
+        (None, Some(_)) => {
+            let options = Options { scenario: scenario.cloned(), ..Options::default() };
+            Ok(Box::new(import::import(folder, &options, &shipped())?))
+        }
+        (Some(ours), Some(foreign)) => {
+            let (ours, foreign) = (ours.into(), foreign.into());
+            Err(Refusal::TwoSessions { path: folder.into(), ours, foreign })
+        }
+        (_, None) => Ok(Box::new(Recording::open(folder)?)),
     }
-    Ok(Box::new(Recording::open(folder)?))
+}
+
+/// What a file's name says about its folder. A folder with any such file is a session, however
+/// little of it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Of a recording.
+    Ours,
+    /// Of a session that another program recorded.
+    Foreign,
+}
+
+impl Mark {
+    /// What this name marks, if anything.
+    pub(super) fn of(name: &str) -> Option<Mark> {
+        match name {
+            "head.json" | "records.jsonl" => Some(Mark::Ours),
+            "events.jsonl" | "meta.json" | "speaker.wav" => Some(Mark::Foreign),
+            name => is_sound_file(name).then_some(Mark::Ours),
+        }
+    }
 }
 
 /// Judges a session by the scenario in its head, or by another one.

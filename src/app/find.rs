@@ -1,17 +1,16 @@
 //! Which sessions are below a path: all of them, and whatever could not be looked into.
 
-use super::evaluate::Refusal;
+use super::evaluate::{Mark, Refusal};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of a recording (`mic-NNN.wav` too) or of a foreign session. A folder with any of them
-/// is one, however little of it is left.
-const MARKS: [&str; 5] = ["head.json", "records.jsonl", "events.jsonl", "meta.json", "speaker.wav"];
+/// The most folders that are looked through behind a symbolic link.
+const MOST_LINKED: usize = 10_000;
 
 /// The sessions in and below the given paths, each folder once, and why the rest was refused.
-/// Symbolic links below a path are not followed.
+/// Symbolic links below a path are not followed; one that leads to a session is refused.
 pub(super) fn sessions(given: &[PathBuf]) -> Vec<(PathBuf, Result<(), Refusal>)> {
     let mut search = Search::default();
     for path in given {
@@ -21,6 +20,7 @@ pub(super) fn sessions(given: &[PathBuf]) -> Vec<(PathBuf, Result<(), Refusal>)>
         }
         search.found[first..].sort_by(|a, b| a.0.cmp(&b.0));
     }
+    search.refuse_links();
     search.found
 }
 
@@ -28,6 +28,7 @@ pub(super) fn sessions(given: &[PathBuf]) -> Vec<(PathBuf, Result<(), Refusal>)>
 struct Search {
     found: Vec<(PathBuf, Result<(), Refusal>)>,
     seen: BTreeSet<PathBuf>,
+    links: Vec<PathBuf>,
 }
 
 impl Search {
@@ -61,11 +62,11 @@ impl Search {
             let entry = entry.map_err(unreadable)?;
             let kind = entry.file_type().map_err(unreadable)?;
             let path = here.join(entry.file_name());
-            marked |= entry.file_name().to_str().is_some_and(is_mark);
+            marked |= is_mark(&entry);
             if kind.is_dir() {
                 below.push(path);
             } else if kind.is_symlink() && path.is_dir() {
-                tracing::warn!("{}: a symbolic link below a folder, not followed", path.display());
+                self.links.push(path);
             }
         }
         if marked {
@@ -73,8 +74,41 @@ impl Search {
         }
         Ok(Some(below))
     }
+
+    /// Once everything else is known: a link to what was found anyway hides nothing.
+    fn refuse_links(&mut self) {
+        for path in std::mem::take(&mut self.links) {
+            let Ok(target) = path.canonicalize() else { continue };
+            if self.hides(&target) {
+                self.found.push((path.clone(), Err(Refusal::Linked { path, target })));
+            }
+        }
+    }
+
+    /// Whether there is, or may be, a session in or below a folder that was not found.
+    fn hides(&self, target: &Path) -> bool {
+        let mut open = vec![target.to_path_buf()];
+        let mut looked = 0;
+        while let Some(here) = open.pop() {
+            if self.seen.contains(&here) {
+                continue;
+            }
+            looked += 1;
+            let Ok(entries) = fs::read_dir(&here) else { return true };
+            for entry in entries {
+                let Ok(entry) = entry else { return true };
+                if is_mark(&entry) || looked > MOST_LINKED {
+                    return true;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(entry.path());
+                }
+            }
+        }
+        false
+    }
 }
 
-fn is_mark(name: &str) -> bool {
-    MARKS.contains(&name) || (name.starts_with("mic-") && name.ends_with(".wav"))
+fn is_mark(entry: &fs::DirEntry) -> bool {
+    entry.file_name().to_str().is_some_and(|name| Mark::of(name).is_some())
 }
