@@ -3,8 +3,9 @@
 //! borders.
 //!
 //! Known by their names: JSON members (also in a JSON string), `name=value` and `name: value` in
-//! text and URLs, HTTP headers, and `//user:password@`. What this can't know: a value without its
-//! name, the rest of a bare value after a blank, and a secret over 64 KiB long. The key of the UDP
+//! text and URLs, `password value`, HTTP headers, and `//user:password@`; by their shape: JSON Web
+//! Tokens and `sk-` keys. What this can't know: another value without its name, the rest of a bare
+//! value after a blank, and a secret over 64 KiB long. The key of the UDP
 //! audio stays on purpose: without it nobody could judge what was sent.
 
 use crate::time::Moment;
@@ -22,7 +23,8 @@ static MAC: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The end of a name whose value must not be kept.
 const NAME: &str = "(?:token|passw(?:or)?d|passphrase|psk|secret(?:[_-]?key)?|api[_-]?key\
-    |access[_-]?key(?:[_-]?(?:id|secret))?|private[_-]?key|authorization|cookie)[0-9]*";
+    |access[_-]?key(?:[_-]?(?:id|secret))?|private[_-]?key|[a-z0-9]_key|authorization|cookie\
+    |\\b(?:[a-z0-9]+[_-])*(?:wifi)?(?:pass|pwd))[0-9]*";
 
 /// A JSON member up to its value.
 static MEMBER: LazyLock<Regex> =
@@ -31,6 +33,17 @@ static MEMBER: LazyLock<Regex> =
 /// `name=value` or `name: value` up to the value.
 static NAMED: LazyLock<Regex> =
     LazyLock::new(|| compile(&format!(r"{NAME}[ \t]*[=:][ \t]*(?:(?:bearer|basic)[ \t]+)?")));
+
+/// A name that a blank parts from its value, up to the value.
+static SPOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    compile(r"(?:client[_-]?secret|api[_-]?key|passw(?:or)?d|passphrase)[0-9]*[ \t]+")
+});
+
+/// What is a secret by its shape: a JSON Web Token (RFC 7519), an `sk-` key.
+static SHAPE: LazyLock<Regex> = LazyLock::new(|| {
+    let token = r"\b(?-i:eyJ)[a-z0-9_-]{8,}\.[a-z0-9_-]{4,}(?:\.[a-z0-9_-]*)?";
+    compile(&format!(r"{token}|\b(?-i:sk-)[a-z0-9_-]{{16,}}"))
+});
 
 /// An HTTP header with a value that may hold blanks, up to the value.
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
@@ -58,7 +71,7 @@ struct Secret {
     cover: u8,
 }
 
-/// All secrets in `bytes` that have names.
+/// All secrets in `bytes` that are known by name or shape.
 fn secrets(bytes: &[u8]) -> Vec<Secret> {
     let mut found = Vec::new();
     let mut note = |from, value, cover| found.push(Secret { from, value, cover });
@@ -75,6 +88,16 @@ fn secrets(bytes: &[u8]) -> Vec<Secret> {
     for name in NAMED.find_iter(bytes) {
         let value = quoted(bytes, name.end()).unwrap_or_else(|| bare(bytes, name.end()));
         note(name.start(), value, b'x');
+    }
+    for name in SPOKEN.find_iter(bytes) {
+        let value = quoted(bytes, name.end()).unwrap_or_else(|| bare(bytes, name.end()));
+        // With a sign between name and value it is one of those above.
+        if !bytes.get(name.end()).is_some_and(|sign| b"=:".contains(sign)) {
+            note(name.start(), value, b'x');
+        }
+    }
+    for shape in SHAPE.find_iter(bytes) {
+        note(shape.start(), shape.range(), b'x');
     }
     for name in HEADER.find_iter(bytes) {
         note(name.start(), run(bytes, name.end(), |b| !b"\r\n".contains(b)), b'x');
@@ -319,139 +342,4 @@ fn before_password(packet: &[u8]) -> Result<usize, usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const CLEAR: &str = concat!(
-        "Device-Id: 24:6f:28:aa:bb:01\r\nAuthorization: Bearer bench-token\r\n\r\n",
-        r#"{"mqtt":{"client_id":"G@@@24_6F_28_AA_BB_01@@@1","password":"hunter2","n":1},"#,
-        r#""websocket":{"token":"bench-token"},"mac":"24:6f:28:aa:bb:02","#,
-        r#""in":"{\"psk\":\"abc\"}"}"#,
-        "\nFound AP: x, BSSID: de:ad:be:ef:00:11, RSSI: -52 246f28aabb01\r\n",
-        r#"{"api_key":"a\"b\\","x-access-key":"c","accessKey" : "d","pin_token":907,"t":1}"#,
-        "\r\n",
-        r#"{"in":"{\"secret\":\"a\\\"b\\\\\",\"n\":\"password: c d\"}","token":null}"#,
-        "\r\nI (1) Wifi: password=hunter2 ssid=x, Token: 'a b' apikey=\x1b[0m\r\n",
-        "GET /?mac=24%3A6f%3A28%3Aaa%3Abb%3A01&access_token=abc&v=1 HTTP/1.1\r\n",
-        "Cookie: a=b; c=\"d\"\r\nset-cookie: e\r\nX-Api-Key: f\r\n",
-        "mqtt://user:pass@host:1883/ no secrets:here password1=x secretary: y\r\n",
-    );
-    const HIDDEN: &str = concat!(
-        "Device-Id: 24:6f:28:xx:xx:x1\r\nAuthorization: Bearer xxxxxxxxxxx\r\n\r\n",
-        r#"{"mqtt":{"client_id":"G@@@24_6F_28_xx_xx_x1@@@1","password":"xxxxxxx","n":1},"#,
-        r#""websocket":{"token":"xxxxxxxxxxx"},"mac":"24:6f:28:xx:xx:x2","#,
-        r#""in":"{\"psk\":\"xxx\"}"}"#,
-        "\nFound AP: x, BSSID: de:ad:be:xx:xx:x3, RSSI: -52 246f28xxxxx1\r\n",
-        r#"{"api_key":"xxxxxx","x-access-key":"x","accessKey" : "x","pin_token":111,"t":1}"#,
-        "\r\n",
-        r#"{"in":"{\"secret\":\"xxxxxxxxxx\",\"n\":\"password: x d\"}","token":null}"#,
-        "\r\nI (1) Wifi: password=xxxxxxx ssid=x, Token: 'xxx' apikey=\x1b[0m\r\n",
-        "GET /?mac=24%3A6f%3A28%3Axx%3Axx%3Ax1&access_token=xxx&v=1 HTTP/1.1\r\n",
-        "Cookie: xxxxxxxxxx\r\nset-cookie: x\r\nX-Api-Key: x\r\n",
-        "mqtt://user:xxxx@host:1883/ no secrets:here password1=x secretary: y\r\n",
-    );
-
-    #[test]
-    fn secrets_keep_their_length_and_each_board_its_placeholder() {
-        let mut redactor = Redactor::knowing(&["24:6f:28:aa:bb:01"]);
-        let out = redactor.whole(CLEAR.as_bytes());
-        assert_eq!(String::from_utf8(out).unwrap(), HIDDEN);
-    }
-
-    #[test]
-    fn a_line_is_not_held_back_and_its_parts_keep_their_times() {
-        let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
-        let mut redactor = Redactor::default();
-        let line = b"I (3984) StateMachine: State: idle -> connecting\r\n";
-        assert_eq!(redactor.push("uart", at(1), line), [(at(1), line.to_vec())]);
-        assert_eq!(redactor.push("uart", at(2), b"pass"), []);
-        assert_eq!(redactor.push("uart", at(3), b"word=ab"), []);
-        let told =
-            [(at(2), b"pass".to_vec()), (at(3), b"word=xx".to_vec()), (at(4), b"x\n".into())];
-        assert_eq!(redactor.push("uart", at(4), b"c\nrest"), told);
-        assert_eq!(redactor.finish("uart"), [(at(4), b"rest".to_vec())]);
-        assert_eq!(redactor.finish("uart"), []);
-    }
-
-    #[test]
-    fn an_endless_line_does_not_wait_for_ever() {
-        for (filler, part) in [("ab cd ", "password=hunter2 "), ("abcd", "24:6f:28:aa:bb:01")] {
-            let clear = filler.repeat(20_000) + &part.repeat(10_000);
-            let mut redactor = Redactor::default();
-            let expected = redactor.whole(clear.as_bytes());
-            let (mut told, mut most) = (Vec::new(), 0);
-            for (n, chunk) in clear.as_bytes().chunks(999).enumerate() {
-                let out = redactor.push("uart", Moment::START, chunk);
-                told.extend(out.into_iter().flat_map(|(_, bytes)| bytes));
-                most = most.max((n + 1) * 999 - told.len());
-            }
-            told.extend(redactor.finish("uart").into_iter().flat_map(|(_, bytes)| bytes));
-            assert!(told == expected && most <= MAX_HELD + 999, "{part}, {most}");
-        }
-    }
-
-    #[test]
-    fn the_password_of_a_connect_is_covered() {
-        let packet = b"\x10\x1c\x00\x04MQTT\x04\xc2\x00\xf0\x00\x01G\x00\x05bench\x00\x06secret";
-        let hidden = redact_mqtt_connect(packet);
-        assert_eq!(&hidden[..hidden.len() - 6], &packet[..packet.len() - 6]);
-        assert!(hidden.ends_with(b"xxxxxx"));
-    }
-
-    /// By hand from MQTT 3.1.1 and 5.0, section 3.1.
-    #[test]
-    fn the_password_of_a_bad_connect_is_covered_too() {
-        let check = |packet: &[u8], hidden: &[u8]| {
-            let told = redact_mqtt_connect(packet);
-            assert_eq!(told.escape_ascii().to_string(), hidden.escape_ascii().to_string());
-        };
-        let head = b"\x10\x1c\x00\x04MQTT\x04\xc2\x00\xf0\x00\x01G".as_slice();
-        let with = |rest: &[u8]| [head, rest].concat();
-        let user = b"\x00\x05bench";
-        check(
-            &with(&[&user[..], b"\x00\x09secret"].concat()),
-            &with(b"\x00\x05bench\x00\x09xxxxxx"),
-        );
-        check(
-            &with(&[&user[..], b"\x00\x02secret"].concat()),
-            &with(b"\x00\x05bench\x00\x02xxxxxx"),
-        );
-        check(&with(b"\x01\x05bench\x00\x06secret"), &with(b"\x01\x05xxxxxxxxxxxxx"));
-        check(head, head);
-        check(&head[..9], b"\x10\x1c\x00\x04MQTTx");
-        check(b"\x10", b"\x10");
-        let unflagged = b"\x10\x0e\x00\x04MQTT\x04\x02\x00\xf0\x00\x01G\x00\x01s";
-        check(unflagged, b"\x10\x0e\x00\x04MQTT\x04\x02\x00\xf0\x00\x01G\x00\x01x");
-        let will = b"\x10\x20\x00\x04MQTT\x04\x46\x00\xf0\x00\x01G\x00\x01t\x00\x01m\x00\x01s";
-        let hidden = [&will[..will.len() - 1], b"x"].concat();
-        check(will, &hidden);
-        let five = b"\x10\x20\x00\x04MQTT\x05\x42\x00\xf0\x01\x11\x00\x01G\x00\x01s";
-        check(five, &[&five[..five.len() - 1], b"x"].concat());
-        check(b"\x30\x03\x00\x01a", b"\x30\x03\x00\x01a");
-    }
-
-    proptest! {
-        #[test]
-        fn chunk_borders_hide_nothing(cuts in prop::collection::vec(0usize..CLEAR.len(), 0..12)) {
-            let mut cuts = cuts;
-            cuts.sort_unstable();
-            let mut redactor = Redactor::knowing(&["24:6f:28:aa:bb:01"]);
-            let mut pieces = Vec::new();
-            let mut from = 0;
-            for cut in cuts.into_iter().chain([CLEAR.len()]) {
-                let at = Moment::from_nanos(from as u64);
-                pieces.extend(redactor.push("uart", at, &CLEAR.as_bytes()[from..cut]));
-                from = cut;
-            }
-            pieces.extend(redactor.finish("uart"));
-            let mut out = Vec::new();
-            for (at, piece) in pieces {
-                // Here the time of a chunk is its place.
-                prop_assert!(at.nanos() <= out.len() as u64);
-                out.extend(piece);
-            }
-            prop_assert_eq!(String::from_utf8(out).unwrap(), HIDDEN);
-        }
-    }
-}
+mod tests;
