@@ -5,7 +5,9 @@ use crate::audio::decide;
 use crate::audio::law::Law;
 use crate::backend::Settings;
 use crate::board::Fault;
-use crate::journal::{Evidence, FORMAT, Head, MemoryRecording, NamedText, Origin, run_id};
+use crate::journal::{
+    Evidence, FORMAT, Head, MemoryRecording, NamedText, Origin, SoftwareBoard, run_id,
+};
 use crate::rig::plan::{EarKind, Plan, World};
 use crate::rig::replay::{Divergence, Mirror, ReplayRig};
 use crate::rig::sim::{Choice, SimRig};
@@ -65,6 +67,10 @@ pub fn simulate(texts: &Texts, choices: &Choices) -> Result<MemoryRecording, Ref
         origin: Origin::Simulated,
         seed: choices.seed,
         started_at_ms: SIMULATED_START_MS,
+        device: Some(SoftwareBoard {
+            law: law.to_string(),
+            fault: choices.fault.map(|fault| fault.to_string()),
+        }),
         scenario: texts.scenario.clone(),
         rig: texts.rig.clone(),
         profile: texts.profile.clone(),

@@ -25,6 +25,9 @@ pub struct Head {
     /// knows it.
     #[serde(default)]
     pub started_at_ms: u64,
+    /// What was chosen for a software board; nothing where the board is real.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<SoftwareBoard>,
     /// The scenario, whole.
     pub scenario: NamedText,
     /// The rig, whole.
@@ -45,6 +48,16 @@ pub enum Origin {
     Live,
     /// A session recorded by another program; can be judged, not replayed.
     Imported,
+}
+
+/// What a software board was told to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SoftwareBoard {
+    /// The name of its gain law.
+    pub law: String,
+    /// What is wrong with it, as it was named on the command line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// A file's name and its full text.

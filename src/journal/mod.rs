@@ -14,7 +14,7 @@ mod seal;
 mod sound_index;
 mod wav;
 
-pub use head::{FORMAT, Head, NamedText, Origin, run_id};
+pub use head::{FORMAT, Head, NamedText, Origin, SoftwareBoard, run_id};
 pub use memory::{MemoryRecording, SampleFormat, Segment};
 pub use read::Recording;
 pub use record::{Blob, Command, Edge, Entry, Observation, Party, Record, Service};

@@ -1,6 +1,6 @@
 //! `run.json`: everything the screens say, and where it stands in the records.
 
-use super::{Judged, Refused, exit_code};
+use super::{Judged, Refused, UNTESTED, discrepancy, exit_code};
 use crate::judge::Finding;
 use serde_json::{Value, json};
 
@@ -34,9 +34,10 @@ fn session(judged: &Judged) -> Value {
             "sha256": judged.scenario_sha256,
         },
         "device": verdict.identity,
+        "software_board": head.device,
         "law": verdict.law,
         "outcome": verdict.outcome,
-        "discrepancy": verdict.discrepancy(),
+        "discrepancy": discrepancy(verdict),
         "exit_code": exit_code(verdict.outcome),
         "incomplete": verdict.incomplete,
         "claims": verdict.claims,
@@ -48,6 +49,7 @@ fn session(judged: &Judged) -> Value {
         "cited_records_ns": judged.cited_at,
         "level_reference": "aes17",
         "loudness_tested": false,
+        "not_tested": UNTESTED,
     })
 }
 

@@ -7,7 +7,7 @@ pub use json::run_json;
 pub use text::{Style, refusal, screen, tally};
 
 use crate::journal::Head;
-use crate::judge::{Outcome, Verdict};
+use crate::judge::{Discrepancy, Outcome, Verdict};
 use crate::time::Moment;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -43,6 +43,17 @@ pub struct Refused {
     pub reason: String,
     /// How the program ends when nothing worse happens.
     pub exit_code: u8,
+}
+
+/// What no session of this program tests; distortion means rub & buzz too.
+const UNTESTED: [&str; 3] = ["loudness", "distortion", "board microphone"];
+
+/// What a verdict is called. One that could not be reached is not called an agreement.
+fn discrepancy(verdict: &Verdict) -> Discrepancy {
+    match (verdict.outcome, verdict.discrepancy()) {
+        (Outcome::Error | Outcome::Inconclusive, Discrepancy::Agree) => Discrepancy::Inconclusive,
+        (_, discrepancy) => discrepancy,
+    }
 }
 
 /// Exit code of an outcome for one session.

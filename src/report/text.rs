@@ -1,7 +1,7 @@
 //! The screens at the end of a run: one per session, the decision in the first word, the reason in
 //! one sentence, and what to do next.
 
-use super::{Judged, Refused, exit_code};
+use super::{Judged, Refused, UNTESTED, discrepancy, exit_code};
 use crate::journal::Origin;
 use crate::judge::{ClaimVerdict, Finding, Outcome, Status, Verdict};
 use crate::scenario::Rung;
@@ -125,7 +125,7 @@ fn headline(judged: &Judged, style: Style) -> String {
         Origin::Imported => "IMPORTED",
     };
     let name = match verdict.incomplete.is_empty() {
-        true => verdict.discrepancy().name(),
+        true => discrepancy(verdict).name(),
         false => "incomplete".to_owned(),
     };
     let (word, told) = match verdict.outcome {
@@ -134,7 +134,9 @@ fn headline(judged: &Judged, style: Style) -> String {
         _ => (style.paint("1;33", "NO VERDICT"), format!("  {name}")),
     };
     let (path, scenario, ear) = (printable(&judged.path), printable(&judged.scenario), judged.ear);
-    let mut line = format!("{word}{told}  {path}  {scenario}  {origin} ({ear})");
+    let fault = judged.head.device.as_ref().and_then(|device| device.fault.as_deref());
+    let fault = fault.map(|fault| format!(", fault {}", printable(fault))).unwrap_or_default();
+    let mut line = format!("{word}{told}  {path}  {scenario}  {origin} ({ear}{fault})");
     if let Some(firmware) = &verdict.identity.firmware {
         let _ = write!(line, "  fw {}", printable(firmware));
     }
@@ -202,7 +204,7 @@ fn not_tested(verdict: &Verdict) -> String {
     let coverage = &verdict.coverage;
     let (software, not) = (coverage.software_only.len(), coverage.not_exercised.len());
     let all = coverage.physical.len() + coverage.refuted.len() + software + not;
-    let mut what = "loudness, board microphone".to_owned();
+    let mut what = UNTESTED.join(", ");
     if all > 0 {
         let _ = write!(what, "; of {all} tools {not} not at all, {software} only by software");
     }

@@ -48,6 +48,12 @@ pub enum ImportError {
         /// What was looked for.
         path: PathBuf,
     },
+    /// Nothing is in it.
+    #[error("{path}: the file is empty; copy it again, or record the session again", path = path.display())]
+    Empty {
+        /// Which file.
+        path: PathBuf,
+    },
     /// The operating system refused.
     #[error(
         "{path}: can't be read ({source}); check the file and its permissions",

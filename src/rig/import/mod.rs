@@ -87,8 +87,13 @@ pub fn import(
     let beacon = options.room.as_ref().map(|_| names.next("beacon"));
     let mut translator = Translator::new(&events_path, &meta.mac, names);
     let mut events = Events::open(&events_path, shift)?;
+    let mut is_empty = true;
     for event in &mut events {
         translator.take(event?)?;
+        is_empty = false;
+    }
+    if is_empty {
+        return Err(ImportError::Empty { path: events_path });
     }
     let mut told = translator.finish();
     check_key(&meta_path, &events_path, &meta, &told)?;
@@ -120,6 +125,7 @@ pub fn import(
         ]),
         origin: Origin::Imported,
         started_at_ms: 0,
+        device: None,
         seed: options.room.as_ref().map_or(0, |room| room.seed),
         scenario,
         rig,
