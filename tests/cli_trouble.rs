@@ -119,3 +119,131 @@ fn pipe(path: &Path) {
     let made = Command::new("mkfifo").arg(path).status().expect("mkfifo starts");
     assert!(made.success());
 }
+
+#[test]
+fn a_report_overwrites_no_evidence() {
+    let home = home();
+    let top = home.path();
+    let folder = copy("mqtt-reboot-nosub", top, "good");
+    let elsewhere = copy("ws-healthy", top, "elsewhere");
+    let outside = top.join("outside.jsonl");
+    fs::rename(folder.join("events.jsonl"), &outside).expect("moved");
+    symlink(&outside, folder.join("events.jsonl")).expect("a link");
+    symlink(folder.join("meta.json"), top.join("link.json")).expect("a link");
+    let scenario = top.join("mine.toml");
+    fs::write(&scenario, include_str!("../scenarios/imported-reboot.toml")).expect("written");
+    let before = fs::read(&outside).expect("events");
+    for target in [
+        "good/meta.json",
+        "good/run.json",
+        "outside.jsonl",
+        "link.json",
+        "elsewhere/speaker.wav",
+        "mine.toml",
+    ] {
+        let arguments = ["judge", "good", "--scenario", "mine.toml", "--json", target];
+        let told = check(top, &arguments, 2, &["NO REPORT", target, "give another place"]);
+        assert!(!told.contains("PASS"), "nothing is judged:\n{told}");
+    }
+    assert_eq!(fs::read(&outside).expect("events"), before);
+    assert!(elsewhere.join("speaker.wav").metadata().expect("sound").len() > 1000);
+    check(top, &["judge", "good", "--json", "run.json"], 0, &["PASS"]);
+    check(top, &["judge", "good", "--json", "run.json"], 0, &["PASS"]);
+}
+
+#[test]
+fn no_name_leads_out_of_the_output_folder() {
+    let home = home();
+    let top = home.path();
+    let session = session("mqtt-reboot-nosub").display().to_string();
+    for name in ["...toml", "..toml", ".toml"] {
+        fs::write(top.join(name), include_str!("../scenarios/imported-reboot.toml"))
+            .expect("written");
+        let says = ["INVALID", "can't name a folder"];
+        check(top, &["import", &session, "--scenario", name], 2, &says);
+        let (rig, scenario) = texts();
+        fs::write(top.join(name), fs::read(scenario).expect("a scenario")).expect("written");
+        check(top, &["run", name, "--rig", &rig], 2, &says);
+    }
+    assert!(!top.join("earwitness-runs").exists());
+}
+
+#[test]
+fn judge_and_import_end_alike() {
+    let home = home();
+    let spoil = |name: &str, file: &str, from: &str, to: &str| {
+        let folder = copy("mqtt-reboot-nosub", home.path(), name);
+        let text = fs::read_to_string(folder.join(file)).expect("text");
+        let spoiled = text.replacen(from, to, 1);
+        assert_ne!(text, spoiled, "{name}");
+        fs::write(folder.join(file), spoiled).expect("written");
+    };
+    spoil("codec", "meta.json", "\"noaudio\"", "\"strange\"");
+    spoil("line", "events.jsonl", "\"ch\"", "ch");
+    spoil("mac", "meta.json", "\"mac\"", "\"cam\"");
+    let folder = copy("mqtt-reboot-nosub", home.path(), "nothing");
+    fs::write(folder.join("events.jsonl"), "").expect("written");
+    fs::create_dir(home.path().join("empty")).expect("a folder");
+    let cases = [("codec", 3, "device.codec"), ("line", 3, "bad JSON"), ("mac", 3, "device.mac")];
+    for (name, code, says) in cases.into_iter().chain([
+        ("nothing", 3, "the file is empty"),
+        ("empty", 2, "INVALID"),
+        ("nowhere", 2, "INVALID"),
+    ]) {
+        check(home.path(), &["judge", name], code, &[says]);
+        check(home.path(), &["import", name], code, &[says]);
+    }
+}
+
+/// A rig and a scenario that can be run.
+fn texts() -> (String, String) {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let of = |path: &str| home.join(path).display().to_string();
+    (of("rigs/sim.toml"), of("scenarios/volume-step.toml"))
+}
+
+#[test]
+fn a_run_says_what_was_wrong_with_its_board() {
+    let home = home();
+    let (rig, scenario) = texts();
+    let arguments = ["run", &scenario, "--rig", &rig, "--fault", "dead-amp", "--json", "run.json"];
+    check(home.path(), &arguments, 1, &["SIMULATED (microphone, fault dead-amp)"]);
+    let run = fs::read_to_string(home.path().join("run.json")).expect("a report");
+    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    let session = &run["sessions"][0];
+    assert_eq!(session["software_board"]["fault"], "dead-amp");
+    let head = home.path().join(session["path"].as_str().expect("a path")).join("head.json");
+    assert!(fs::read_to_string(head).expect("a head").contains("\"fault\": \"dead-amp\""));
+}
+
+#[test]
+fn seeds_do_not_run_over_and_a_report_is_never_stale() {
+    let home = home();
+    let (rig, scenario) = texts();
+    let last = u64::MAX.to_string();
+    let run = ["run", &scenario, "--rig", &rig, "--dry-run", "--json", "run.json", "--seed", &last];
+    check(home.path(), &run, 0, &[]);
+    check(home.path(), &[&run[..], &["--repeat", "2"]].concat(), 2, &["INVALID", "2^64 - 1"]);
+    fs::create_dir(home.path().join("none")).expect("a folder");
+    let none = ["run", "none", "--rig", &rig, "--json", "run.json"];
+    check(home.path(), &none, 4, &["NOTHING SELECTED"]);
+    let report = fs::read_to_string(home.path().join("run.json")).expect("a report");
+    assert!(report.contains("\"exit_code\": 4"), "{report}");
+}
+
+#[test]
+fn part_of_a_run_is_not_replayed() {
+    let home = home();
+    let (rig, scenario) = texts();
+    let arguments = ["run", &scenario, "--rig", &rig, "--quiet", "--json", "run.json"];
+    check(home.path(), &arguments, 0, &[]);
+    let run = fs::read_to_string(home.path().join("run.json")).expect("a report");
+    let run: serde_json::Value = serde_json::from_str(&run).expect("JSON");
+    let folder = run["sessions"][0]["path"].as_str().expect("a path").to_owned();
+    check(home.path(), &["replay", &folder], 0, &["SAME"]);
+    let records = home.path().join(&folder).join("records.jsonl");
+    let text = fs::read_to_string(&records).expect("records");
+    let (most, _) = text.trim_end().rsplit_once('\n').expect("lines");
+    fs::write(&records, format!("{most}\n")).expect("written");
+    check(home.path(), &["replay", &folder], 3, &["NOT REPLAYED", "no end record"]);
+}

@@ -1,18 +1,23 @@
 //! `earwitness import`: foreign sessions become recordings on disk.
 
-use super::evaluate::shipped;
+use super::evaluate::{Mark, Refusal, shipped};
+use super::output::{folder_name, next_attempt};
 use super::{Exit, Streams};
 use crate::cli::ImportArguments;
-use crate::journal::{Evidence as _, JournalError};
+use crate::journal::Evidence as _;
 use crate::rig::import::{self, Options};
-use crate::scenario::Scenario;
 use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
-    let scenario = match arguments.scenario.as_deref().map(super::judge::read_scenario).transpose()
-    {
+    let given = arguments.scenario.as_deref();
+    let read = given.map(super::judge::read_scenario).transpose().and_then(|text| {
+        match text.as_ref().map(folder_name).transpose() {
+            Ok(_) => Ok(text),
+            Err(why) => Err((given.unwrap_or(Path::new("")), why)),
+        }
+    });
+    let scenario = match read {
         Ok(scenario) => scenario,
         Err((path, why)) => {
             streams.complain(&format!("INVALID  {}: {why}\n", path.display()));
@@ -26,16 +31,24 @@ pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
         let recording = match import::import(folder, &options, &shipped()) {
             Ok(recording) => recording,
             Err(error) => {
-                streams.complain(&format!("INVALID  {error}\n"));
-                exit = exit.and(Exit::Invalid);
+                let told = error.to_string();
+                // As `judge` sees it: evidence that is damaged, or a folder without any.
+                let (word, end) = match holds_any(folder) {
+                    true => ("NOT IMPORTED", Refusal::Import(error).exit()),
+                    false => ("INVALID", Exit::Invalid),
+                };
+                streams.complain(&format!("{word}  {told}\n"));
+                exit = exit.and(end);
                 continue;
             }
         };
         let head = recording.head();
-        let scenario = Scenario::load(&head.scenario).map(|s| s.name).unwrap_or_default();
-        let run = arguments.output_dir.join(&head.run_id);
-        let saved = next_attempt(&run.join("imported").join(scenario))
-            .and_then(|target| recording.save(&target).map(|()| target));
+        let run = arguments.output_dir.join(&head.run_id).join("imported");
+        let saved = folder_name(&head.scenario).and_then(|scenario| {
+            let target = next_attempt(&run.join(scenario)).map_err(|error| error.to_string())?;
+            recording.save(&target).map_err(|error| error.to_string())?;
+            Ok(target)
+        });
         match saved {
             Ok(target) => streams.result(&format!("{}\n", target.display())),
             Err(error) => {
@@ -49,21 +62,8 @@ pub(super) fn run(arguments: &ImportArguments, streams: &mut Streams) -> Exit {
     exit
 }
 
-/// Makes the first attempt's folder that did not exist: attempts are never overwritten, also not
-/// by another import at the same time.
-pub(super) fn next_attempt(folder: &Path) -> Result<PathBuf, JournalError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| JournalError::Io { path, source }
-    };
-    fs::create_dir_all(folder).map_err(failed(folder))?;
-    for n in 1u64.. {
-        let attempt = folder.join(n.to_string());
-        match fs::create_dir(&attempt) {
-            Ok(()) => return Ok(attempt),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(failed(&attempt)(error)),
-        }
-    }
-    unreachable!("the numbers don't run out before the disk does")
+/// Whether there is a file of a foreign session in a folder.
+fn holds_any(folder: &Path) -> bool {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.file_name());
+    names.into_iter().any(|name| name.to_str().and_then(Mark::of) == Some(Mark::Foreign))
 }

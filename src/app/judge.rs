@@ -1,6 +1,7 @@
 //! `earwitness judge`: a recording, or a foreign session on its way through memory, to a verdict.
 
 use super::evaluate::{Judgement, Refusal, evaluate, open};
+use super::output::spares_evidence;
 use super::{Exit, Streams, find};
 use crate::cli::JudgeArguments;
 use crate::journal::{Evidence, JournalError, NamedText};
@@ -16,9 +17,16 @@ use std::path::Path;
 pub(super) fn run(arguments: &JudgeArguments, style: Style, streams: &mut Streams) -> Exit {
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     let mut exit = Exit::Passed;
+    let sessions = find::sessions(&arguments.folders);
+    if let Some(report) = file(arguments.json.as_deref()) {
+        let folders = sessions.iter().map(|(folder, _)| folder.as_path());
+        if let Err(why) = spares_evidence(report, folders, arguments.scenario.as_deref()) {
+            return no_report(report, &why, streams);
+        }
+    }
     match arguments.scenario.as_deref().map(read_scenario).transpose() {
         Ok(scenario) => {
-            for (folder, found) in find::sessions(&arguments.folders) {
+            for (folder, found) in sessions {
                 match found.and_then(|()| judge_folder(&folder, scenario.as_ref())) {
                     Ok(session) => {
                         exit = exit.and(session.verdict.outcome.into());
@@ -42,6 +50,17 @@ pub(super) fn run(arguments: &JudgeArguments, style: Style, streams: &mut Stream
         style,
         streams,
     )
+}
+
+/// The file that a report goes to, if it goes to one.
+pub(super) fn file(json: Option<&Path>) -> Option<&Path> {
+    json.filter(|path| *path != Path::new("-"))
+}
+
+/// Nothing is judged when its report would do harm.
+pub(super) fn no_report(path: &Path, why: &str, streams: &mut Streams) -> Exit {
+    streams.complain(&format!("NO REPORT  {}: {why}\n", path.display()));
+    Exit::Invalid
 }
 
 /// What became of everything that was asked for.

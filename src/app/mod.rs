@@ -9,6 +9,8 @@ mod import;
 #[cfg(feature = "cli")]
 mod judge;
 #[cfg(feature = "cli")]
+mod output;
+#[cfg(feature = "cli")]
 mod replay;
 #[cfg(feature = "cli")]
 mod run;

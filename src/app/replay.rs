@@ -30,6 +30,9 @@ pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
 /// How many records are the same, or what is different; and what may be missing to say so.
 fn again(folder: &Path) -> Result<Result<String, String>, Refusal> {
     let evidence = open(folder, None)?;
+    if let Condition::Incomplete(reasons) = evidence.condition() {
+        return Err(Refusal::Incomplete(reasons.join("; ")));
+    }
     let (divergence, today) = replay(evidence.as_ref())?;
     let missing = match evidence.condition() {
         Condition::Complete => String::new(),

@@ -1,8 +1,8 @@
 //! `earwitness run`: scenarios on a rig, recorded and judged. Every file is read and checked before
 //! anything is run.
 
-use super::import::next_attempt;
-use super::judge::{Report, judged, refused};
+use super::judge::{Report, file, judged, no_report, refused};
+use super::output::{folder_name, next_attempt, spares_evidence};
 use super::session::{Choices, Texts, simulate};
 use super::{Exit, Streams};
 use crate::cli::RunArguments;
@@ -15,15 +15,27 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &RunArguments, style: Style, streams: &mut Streams) -> Exit {
     let (texts, refused) = load(arguments);
+    if let Some(report) = file(arguments.json.as_deref()) {
+        let read = texts.iter().flat_map(|texts| [&texts.scenario.name, &texts.rig.name]);
+        let given = arguments.scenarios.iter().chain(&arguments.rig).map(PathBuf::as_path);
+        if let Err(why) = spares_evidence(report, [], read.map(Path::new).chain(given)) {
+            return no_report(report, &why, streams);
+        }
+    }
     let mut report = Report { judged: Vec::new(), refused, exit: Exit::Passed };
+    // The repeats after the first.
+    let more = arguments.repeat.saturating_sub(1);
     if !report.refused.is_empty() {
         report.exit = Exit::Invalid;
     } else if texts.is_empty() {
         streams.complain("NOTHING SELECTED  no scenario; give files, a folder or names\n");
-        return Exit::NothingSelected;
+        report.exit = Exit::NothingSelected;
+    } else if arguments.seed.checked_add(more).is_none() {
+        streams.complain("INVALID  --seed and --repeat: there are no seeds above 2^64 - 1\n");
+        report.exit = Exit::Invalid;
     } else if !arguments.dry_run {
         for texts in &texts {
-            for seed in (arguments.seed..).take(arguments.repeat as usize) {
+            for seed in arguments.seed..=arguments.seed + more {
                 let (fault, law) = (arguments.fault, arguments.law);
                 let choices = Choices { seed, fault, law, snr13_db: None };
                 match session(texts, &choices, &arguments.output_dir) {
@@ -82,7 +94,7 @@ fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
             let known = Profile::load(&profile).map_err(|e| e.to_string())?;
             plan.accepts(&known, &text).map_err(|e| e.to_string())?;
             plan.world_or_refuse(&text).map_err(|e| e.to_string())?;
-            Ok(text)
+            folder_name(&text).map(|_| text)
         });
         let rig = match checked {
             Ok(rig) => rig,
@@ -95,7 +107,7 @@ fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
             let checked = read(path).and_then(|text| {
                 let scenario = Scenario::load(&text).map_err(|e| e.to_string())?;
                 scenario.check_runnable(&text).map_err(|e| e.to_string())?;
-                Ok(text)
+                folder_name(&text).map(|_| text)
             });
             match checked {
                 Ok(scenario) => {
@@ -131,19 +143,21 @@ fn files(given: &Path, room: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn read(path: &Path) -> Result<NamedText, String> {
+    // A pipe would never end.
+    if path.metadata().is_ok_and(|what| !what.is_file()) {
+        return Err("it is no regular file".into());
+    }
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     Ok(NamedText::new(path.display().to_string(), text))
 }
 
 /// Runs, keeps and judges one session.
 fn session(texts: &Texts, choices: &Choices, output: &Path) -> Result<Judged, Refused> {
-    let name = |text: &NamedText| {
-        Path::new(&text.name).file_stem().map(|s| s.display().to_string()).unwrap_or_default()
-    };
-    let (scenario, rig) = (name(&texts.scenario), name(&texts.rig));
+    let wrong = |path: &Path, why: String| refused(path, &why, Exit::CouldNotJudge);
+    let name = |text: &NamedText| folder_name(text).map_err(|why| wrong(output, why));
+    let (scenario, rig) = (name(&texts.scenario)?, name(&texts.rig)?);
     tracing::info!(scenario, rig, seed = choices.seed, "running");
     let here = output.join(&rig).join(&scenario);
-    let wrong = |path: &Path, why: String| refused(path, &why, Exit::CouldNotJudge);
     let recording = simulate(texts, choices).map_err(|e| wrong(&here, e.to_string()))?;
     let run = output.join(&recording.head().run_id).join(rig).join(scenario);
     let folder = next_attempt(&run).map_err(|e| wrong(&run, e.to_string()))?;

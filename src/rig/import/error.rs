@@ -49,7 +49,10 @@ pub enum ImportError {
         path: PathBuf,
     },
     /// Nothing is in it.
-    #[error("{path}: the file is empty; copy it again, or record the session again", path = path.display())]
+    #[error(
+        "{path}: the file is empty; copy it again, or record the session again",
+        path = path.display()
+    )]
     Empty {
         /// Which file.
         path: PathBuf,
