@@ -50,7 +50,11 @@ const UNTESTED: [&str; 3] = ["loudness", "distortion", "board microphone"];
 
 /// What a verdict is called. One that could not be reached is not called an agreement.
 fn discrepancy(verdict: &Verdict) -> Discrepancy {
-    match (verdict.outcome, verdict.discrepancy()) {
+    honest(verdict.outcome, verdict.discrepancy())
+}
+
+fn honest(outcome: Outcome, found: Discrepancy) -> Discrepancy {
+    match (outcome, found) {
         (Outcome::Error | Outcome::Inconclusive, Discrepancy::Agree) => Discrepancy::Inconclusive,
         (_, discrepancy) => discrepancy,
     }
@@ -63,5 +67,19 @@ pub fn exit_code(outcome: Outcome) -> u8 {
         Outcome::Fail => 1,
         Outcome::Error => 3,
         Outcome::Inconclusive => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_decided_is_no_agreement() {
+        for undecided in [Outcome::Inconclusive, Outcome::Error] {
+            assert_eq!(honest(undecided, Discrepancy::Agree), Discrepancy::Inconclusive);
+        }
+        assert_eq!(honest(Outcome::Pass, Discrepancy::Agree), Discrepancy::Agree);
+        assert_eq!(honest(Outcome::Fail, Discrepancy::SilentSuccess), Discrepancy::SilentSuccess);
     }
 }
