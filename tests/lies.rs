@@ -14,6 +14,8 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
+#[path = "lies/console.rs"]
+mod console;
 #[path = "lies/reboots.rs"]
 mod reboots;
 
@@ -125,10 +127,10 @@ fn an_answer_must_be_the_answer() {
         check("mqtt-healthy", what, change, Fail, named);
     };
     let text = "\"text\":\"true\"";
-    check("no reply", &remove(reply(6)), NoReply);
+    check("no reply", &remove(reply(6)), PhantomEffect);
     check("a reply after 6 s", &shift(reply(6), 6.0), Late);
-    check("a reply before the request", &shift(reply(6), -0.02), NoReply);
-    check("a reply with another id", &replace(reply(6), "\"id\":6,", "\"id\":66,"), NoReply);
+    check("a reply before the request", &shift(reply(6), -0.02), PhantomEffect);
+    check("a reply with another id", &replace(reply(6), "\"id\":6,", "\"id\":66,"), PhantomEffect);
     check("false", &replace(reply(6), text, "\"text\":\"false\""), PhantomEffect);
     check("no JSON", &replace(reply(6), text, "\"text\":\"tr\"ue\""), MalformedReply);
     let twice = |events: &mut Events| {
@@ -143,7 +145,7 @@ fn an_answer_must_be_the_answer() {
         hello["t"] = (at - 0.0005).into();
         events.push(hello);
     };
-    check("a reply on another connection", &reconnected, NoReply);
+    check("a reply on another connection", &reconnected, PhantomEffect);
     let tool = "self.audio_speaker.set_volume\"";
     check("not in the list", &replace(reply(2), tool, "self.x\""), NotListed);
 }

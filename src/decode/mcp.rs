@@ -149,6 +149,14 @@ pub struct Exchange {
     pub elsewhere: Option<u64>,
 }
 
+impl Exchange {
+    /// Whether the call may have changed the board: any tool but one that is named `get_...`.
+    pub fn changes_something(&self) -> bool {
+        let name = self.request.tool.as_deref().and_then(|tool| tool.rsplit('.').next());
+        name.is_some_and(|name| !name.starts_with("get_"))
+    }
+}
+
 /// A reply that found its request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Returned {

@@ -198,3 +198,44 @@ fn only_a_first_boot_is_forgiven() {
     };
     check("asks again", &asks_again, none, Discrepancy::Inconclusive);
 }
+
+#[test]
+fn a_second_restart_without_a_banner_is_no_proof() {
+    let check = |what, change: &dyn Fn(&mut Events)| {
+        let none = Outcome::Inconclusive;
+        check("mqtt-reboot-nosub", what, change, none, Discrepancy::Inconclusive);
+    };
+    let again = |events: &mut Events, pick: &dyn Fn(&Value) -> bool| {
+        let during = |e: &&Value| (8.5..9.346).contains(&e["t"].as_f64().unwrap()) && pick(e);
+        let mut copies: Vec<Value> = events.iter().filter(during).cloned().collect();
+        for event in &mut copies {
+            for stamp in ["t", "accepted"] {
+                if let Some(t) = event[stamp].as_f64() {
+                    event[stamp] = (t + 4.0).into();
+                }
+            }
+        }
+        events.append(&mut copies);
+    };
+    check("the log again", &|events: &mut Events| again(events, &console));
+    check("asks again", &|events: &mut Events| again(events, &|e| is(e, "http", "rx")));
+    check("all again but the banner", &|events: &mut Events| {
+        again(events, &|e| console(e) || is(e, "http", "rx") || e["mqtt_packet"] == "CONNECT");
+    });
+}
+
+#[test]
+fn another_call_before_the_announcement_leaves_it_open() {
+    let other = |events: &mut Events| {
+        let call = |e: &&Value| is(e, "mqtt", "tx") && bytes(e).contains("self.reboot");
+        let mut other = events.iter().find(call).unwrap().clone();
+        let text = bytes(&other).replace("self.reboot", "self.screen.set_theme");
+        other["b64"] = STANDARD.encode(text.replace("\"id\":4,", "\"id\":94,")).into();
+        other["t"] = 4.5.into();
+        events.push(json!({"t": 4.4, "ch": "note", "phase": "other"}));
+        events.push(other);
+    };
+    let none = Outcome::Inconclusive;
+    let reason = check("mqtt-reboot-nosub", "a call", other, none, Discrepancy::Inconclusive);
+    assert!(reason.starts_with("another call came before"), "{reason}");
+}

@@ -98,7 +98,7 @@ impl<'a> Aftermath<'a> {
                 let why = format!("{why}, ended after it: nobody knows which came first");
                 Finding::silent(RUNG, why).citing([fact.record])
             }
-            (None, Some(first)) => self.restarted(first, within),
+            (None, Some(first)) => self.restarted(first, within, case),
             (None, None) => self.never(within, case),
         };
         let records = self.boots.iter().copied().chain(self.deaths.iter().map(|(f, _)| *f));
@@ -128,7 +128,7 @@ impl<'a> Aftermath<'a> {
         }
     }
 
-    fn restarted(&self, first: &Fact, within: Duration) -> Finding {
+    fn restarted(&self, first: &Fact, within: Duration, case: &Case) -> Finding {
         let (boots, limit) = (self.boots.len(), within.as_secs_f64());
         let took = first.at.seconds_since(self.call.at);
         if boots > 2 {
@@ -142,6 +142,11 @@ impl<'a> Aftermath<'a> {
                 what = format!("{what}: {kind}");
             }
             return refuted(Discrepancy::UnexpectedReset, what);
+        }
+        if let Some((fact, sign)) = restarts::sign(self.window, case) {
+            let why =
+                format!("the board may have restarted more than once, at {}: {sign}", fact.at);
+            return Finding::silent(RUNG, why).citing([fact.record]);
         }
         if took > limit {
             return refuted(Discrepancy::Late, format!("the ROM banner came after {took:.1} s"));
@@ -157,6 +162,13 @@ impl<'a> Aftermath<'a> {
         if reset.download {
             let what = "the ROM waits for a download instead of starting the firmware";
             return refuted(Discrepancy::UnexpectedReset, what.to_owned());
+        }
+        let mut others = case.story.mcp.exchanges.iter().filter(|x| {
+            x.changes_something() && x.record > self.call.record && self.window.contains(x.at)
+        });
+        if let Some(other) = others.find(|x| self.announced.is_some_and(|told| x.at < told.at)) {
+            let why = "another call came before the board said that it restarts: for which, nobody";
+            return Finding::silent(RUNG, format!("{why} knows")).citing([other.record]);
         }
         if self.announced.is_none() {
             let why = "the board restarted, but never said `Application: Rebooting...`";

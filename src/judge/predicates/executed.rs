@@ -1,12 +1,13 @@
 //! Is there a trace of doing on the console?
 
 use super::calls;
-use crate::decode::uart::UartLine;
+use super::damage::{self, is_near};
+use crate::decode::uart::{Meaning, UartLine};
 use crate::decode::{Exchange, Fact, What};
 use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
 use crate::scenario::{Rung, nearest};
-use crate::time::Moment;
+use crate::time::Window;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -22,12 +23,22 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
             Ok(log) => log,
             Err(why) => return Finding::silent(rung, why).citing([call.record]),
         };
-        let until = ends(call, within, case);
         let tagged = tagged(log, case);
-        let after = lines(case).filter(|(f, _)| f.at >= call.at && f.at < until);
-        match after.clone().find(|(_, line)| says(line, log, tagged)) {
-            Some((fact, _)) => records.extend([call.record, fact.record]),
-            None => return missing(call, log, until, case),
+        let said = |window: Window| {
+            let mut lines = lines(case).filter(|(f, _)| window.contains(f.at));
+            lines.find(|(_, line)| says(line, log, tagged)).map(|(fact, _)| fact.record)
+        };
+        // A trace counts until the next call that changes anything: it could be that one's.
+        let alone = window(call, within, case, Exchange::changes_something);
+        let again = window(call, within, case, |x| x.request.tool == call.request.tool);
+        match (said(alone), said(again)) {
+            (Some(line), _) => records.extend([call.record, line]),
+            (None, Some(line)) => {
+                let why =
+                    format!("\"{log}\" came only after another call: for which, nobody knows");
+                return Finding::silent(rung, why).citing([call.record, line]);
+            }
+            (None, None) => return missing(call, log, again, case),
         }
         seen.clone_from(log);
     }
@@ -64,16 +75,16 @@ fn filled_in(text: &str, call: &Exchange) -> Result<String, String> {
     Ok(filled)
 }
 
-/// A trace counts until the same tool is called again: it could be the next call's.
-fn ends(call: &Exchange, within: Duration, case: &Case) -> Moment {
+/// From a call to the first later one that `ends` it.
+fn window(
+    call: &Exchange,
+    within: Duration,
+    case: &Case,
+    ends: impl Fn(&Exchange) -> bool,
+) -> Window {
     let limit = call.at + within;
-    let again = case
-        .story
-        .mcp
-        .exchanges
-        .iter()
-        .find(|x| x.record > call.record && x.request.tool == call.request.tool);
-    again.map_or(limit, |x| x.at.min(limit))
+    let mut later = case.story.mcp.exchanges.iter().filter(|x| x.record > call.record);
+    Window { from: call.at, until: later.find(|x| ends(x)).map_or(limit, |x| x.at.min(limit)) }
 }
 
 fn lines<'a>(case: &'a Case) -> impl Iterator<Item = (&'a Fact, &'a UartLine)> + Clone {
@@ -101,26 +112,47 @@ fn tagged<'a>(wanted: &'a str, case: &Case) -> Option<(&'a str, &'a str)> {
     logs.any(|log| log.tag == tag).then_some((tag, text))
 }
 
-fn mentions(line: &UartLine, wanted: &str) -> bool {
-    let text = wanted.split_once(": ").map_or(wanted, |(_, text)| text);
-    line.text.ends_with(text)
-}
-
-fn missing(call: &Exchange, log: &str, until: Moment, case: &Case) -> Finding {
+fn missing(call: &Exchange, log: &str, window: Window, case: &Case) -> Finding {
     let rung = Rung::Executed;
-    let mut before = lines(case).filter(|(f, _)| f.at < call.at && f.boot == call.boot);
-    let straddles = |f: &Fact| f.at < call.at && call.at <= f.until;
-    let mut torn = lines(case).filter(|(f, line)| straddles(f) && mentions(line, log));
-    let finding = if let Some((fact, _)) = torn.next() {
-        let why = format!("the line with \"{log}\" began before the call, at {}", fact.at);
-        Finding::silent(rung, why).citing([fact.record])
-    } else if before.next().is_none() {
-        Finding::silent(rung, "the console was silent since the board started: nobody looked")
-    } else if case.story.until < until {
+    let finding = if let Some((why, record)) = excuse(call, log, window, case) {
+        Finding::silent(rung, why).citing([record])
+    } else if case.story.until < window.until {
         Finding::silent(rung, format!("the session ended before \"{log}\" could be expected"))
     } else {
         let reason = format!("the console never said \"{log}\" after the call");
         Finding::refuted(rung, Discrepancy::SilentSuccess, reason)
     };
     finding.citing([call.record])
+}
+
+/// Why the missing line says nothing about the device, and the record that shows it.
+fn excuse(call: &Exchange, log: &str, window: Window, case: &Case) -> Option<(String, u64)> {
+    let seen = |when: &dyn Fn(&Fact) -> bool| {
+        lines(case).any(|(fact, line)| when(fact) && line.log.is_some())
+    };
+    let nobody = if !seen(&|f| f.boot == call.boot && f.at < call.at) {
+        Some("no line of the console since the board started reads as one of its log")
+    } else if !seen(&|f| f.at >= call.at) {
+        Some("the console said nothing any more from the call on")
+    } else {
+        None
+    };
+    if let Some(why) = nobody {
+        return Some((format!("{why}: nobody looked"), call.record));
+    }
+    let mut of_boot = lines(case).filter(|(f, _)| f.boot == call.boot);
+    let straddles = |f: &Fact| f.at < call.at && call.at <= f.until;
+    let during = |f: &Fact| straddles(f) || window.contains(f.at);
+    if let Some((fact, line)) = of_boot.clone().find(|(f, l)| during(f) && is_near(l, log)) {
+        let why = match straddles(fact) {
+            true => format!("the line with \"{log}\" began before the call, at {}", fact.at),
+            false => format!("\"{}\" may be \"{log}\", damaged or in other words", line.text),
+        };
+        return Some((why, fact.record));
+    }
+    let raw = |line: &UartLine| line.log.is_none() && line.means == Meaning::Nothing;
+    let hurt = damage::first(of_boot.clone())
+        .or_else(|| of_boot.find(|(f, line)| window.contains(f.at) && raw(line)).map(|(f, _)| f))?;
+    let why = format!("the console lost or damaged bytes at {}", hurt.at);
+    Some((format!("{why}: a line that was printed may be missing"), hurt.record))
 }

@@ -2,6 +2,7 @@
 
 mod accepted;
 mod boot;
+mod damage;
 mod executed;
 mod level_step;
 mod listed;

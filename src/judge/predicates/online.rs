@@ -19,9 +19,16 @@ pub(super) fn finding(step: &str, within: Duration, case: &Case) -> Finding {
     let call = calls[calls.len() - 1];
     let facts = &case.story.facts;
     let boots: Vec<&Fact> = facts.iter().filter(|f| f.at >= call.at && began(&f.what)).collect();
-    let [boot] = boots[..] else {
-        let why = format!("{} boots after the call: nothing to come back from", boots.len());
-        return Finding::silent(RUNG, why).citing([call.record]);
+    let boot = match boots[..] {
+        [boot] if matches!(boot.what, What::Boot(BootEvent::Began { .. })) => boot,
+        [missed] => {
+            let why = format!("how the board restarted before {} was not seen", missed.at);
+            return Finding::silent(RUNG, why).citing([call.record, missed.record]);
+        }
+        _ => {
+            let why = format!("{} boots after the call: nothing to come back from", boots.len());
+            return Finding::silent(RUNG, why).citing([call.record]);
+        }
     };
     type Witness = (&'static str, fn(&What) -> bool);
     let witnesses: [Witness; 3] =
@@ -65,7 +72,7 @@ pub(super) fn finding(step: &str, within: Duration, case: &Case) -> Finding {
 }
 
 fn began(what: &What) -> bool {
-    matches!(what, What::Boot(BootEvent::Began { .. }))
+    matches!(what, What::Boot(BootEvent::Began { .. } | BootEvent::Missed { .. }))
 }
 
 fn configured(what: &What) -> bool {
