@@ -16,6 +16,8 @@ use tempfile::TempDir;
 
 #[path = "lies/console.rs"]
 mod console;
+#[path = "lies/meddlers.rs"]
+mod meddlers;
 #[path = "lies/reboots.rs"]
 mod reboots;
 
@@ -344,6 +346,7 @@ fn a_reply_must_be_whole_and_one() {
         check("mqtt-healthy", what, change, outcome, named);
     };
     let odd = |what, old, new| check(what, &replace(reply(6), old, new), Fail, MalformedReply);
+    odd("an image", "\"type\":\"text\"", "\"type\":\"image\"");
     odd("no bool", "\"isError\":false", "\"isError\":1");
     odd("an error, too", "\"isError\":false}", "\"isError\":false},\"error\":{\"message\":\"x\"}");
     odd("two contents", "\"true\"}]", "\"true\"},{\"type\":\"text\",\"text\":\"no\"}]");

@@ -99,7 +99,8 @@ pub(super) fn read(from: Party, payload: &Value) -> Option<What> {
 }
 
 fn answer_of(result: &Value) -> Answer {
-    let text = result.pointer("/content/0/text").and_then(Value::as_str);
+    let is_text = result.pointer("/content/0/type").is_none_or(|kind| kind == "text");
+    let text = result.pointer("/content/0/text").filter(|_| is_text).and_then(Value::as_str);
     let contents = result.get("content").and_then(Value::as_array).map_or(0, Vec::len);
     let failed = match result.get("isError") {
         None => false,

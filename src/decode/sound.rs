@@ -200,6 +200,10 @@ pub fn hear(
     let sent = sent_packets(story, step);
     let Some((record, sent_at)) = sent.first().map(|p| (p.0, p.1)) else { return Ok(None) };
     let unheard = |why: String| Ok(Some(Err(Unheard { path: step.path.clone(), record, why })));
+    if let Some(number) = dropped(story, step) {
+        let why = format!("a packet came with the number {number} after that or a higher one");
+        return unheard(format!("{why}: the board drops packets with old sequence numbers"));
+    }
     let stimulus = match references.of(&sent.iter().map(|p| p.2).collect::<Vec<_>>()) {
         Ok(stimulus) => stimulus,
         Err(opus::NotOpus { index }) => {
@@ -251,6 +255,24 @@ fn sent_packets<'a>(story: &'a Story, step: &Step) -> Vec<(u64, Moment, &'a [u8]
     };
     let during = story.facts.iter().filter(|f| step.window.contains(f.at));
     during.filter_map(|f| of(&f.what).map(|opus| (f.record, f.at, opus))).collect()
+}
+
+/// The sequence number of the first packet of a step that is not above all before it since the
+/// hello: the board does not take it (facts/xiaozhi.md 4.3).
+fn dropped(story: &Story, step: &Step) -> Option<u32> {
+    let mut last = 0;
+    story.facts.iter().find_map(|fact| match &fact.what {
+        What::Message { from: Party::Bench, body } if body["type"] == "hello" => {
+            last = 0;
+            None
+        }
+        What::Audio { from: Party::Bench, sequence: Some(number), .. } => {
+            let old = *number <= last;
+            last = last.max(*number);
+            (old && step.window.contains(fact.at)).then_some(*number)
+        }
+        _ => None,
+    })
 }
 
 /// What a clip says of a stimulus; fields as in [`Hearing`].

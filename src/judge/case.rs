@@ -5,9 +5,9 @@ use crate::audio::law::Law;
 use crate::decode::ear::{self, Check};
 use crate::decode::sound::{self, Heard, Hearing, References, Unheard};
 use crate::decode::uart::{BootEvent, Meaning, UartLine};
-use crate::decode::{Exchange, Step, Story, What, tell};
+use crate::decode::{Exchange, Fact, Step, Story, What, tell};
 use crate::journal::{Evidence, JournalError};
-use crate::scenario::{Demand, Scenario};
+use crate::scenario::{Demand, Rung, Scenario};
 use crate::time::Moment;
 use serde_json::Value;
 
@@ -216,6 +216,24 @@ impl<'a> Case<'a> {
         same_boot.then_some((volume.min(100) as u32, before.record))
     }
 
+    /// The console line with which something else changed the volume after a call had set it, and
+    /// the value: a button, a knob, a second client. A board that sets another value in place of
+    /// the wanted one is none.
+    pub fn another_writer(&self, call: &Exchange, until: Moment) -> Option<(&Fact, i32)> {
+        let is_volume = call.request.tool.as_deref() == Some(SET_VOLUME);
+        let asked = call.request.arguments.get("volume").and_then(Value::as_i64)?;
+        let mut later = self.story.mcp.exchanges.iter().filter(|x| x.record > call.record);
+        let next = later.find(|x| x.request.tool == call.request.tool);
+        let until = next.map_or(until, |x| x.at.min(until));
+        let mut set = self.story.facts.iter().filter_map(|fact| match &fact.what {
+            What::Uart(UartLine { means: Meaning::VolumeSet(value), .. }) => Some((fact, *value)),
+            _ => None,
+        });
+        let of_call = |f: &Fact| f.boot == call.boot && f.at >= call.at && f.at < until;
+        set.find(|(fact, value)| of_call(fact) && i64::from(*value) == asked)?;
+        set.find(|(fact, value)| is_volume && of_call(fact) && i64::from(*value) != asked)
+    }
+
     /// Board name, firmware version and ELF hash, as the config request or the console tell them.
     pub fn identity(&self) -> Identity {
         let mut identity = Identity::default();
@@ -280,16 +298,23 @@ impl<'a> Case<'a> {
                 Some(step) => self.story.instances(step).any(|s| self.story.calls(s).any(tool)),
             }
         };
-        // Demands and findings stand in the same order.
+        // Demands of one rung and their findings stand in the same order.
         let witnessed = |name: &str, status: Status| {
             scenario.claims.iter().zip(verdicts).any(|(claim, verdict)| {
                 let lists = |d: &Demand| matches!(d, Demand::Listed { tool } if tool == name);
-                let pairs = claim.demands.iter().zip(&verdict.findings);
+                let physical = |d: &&Demand| d.rung() == Rung::Physical;
+                let findings = verdict.findings.iter().filter(|f| f.rung == Rung::Physical);
+                let mut pairs = claim.demands.iter().filter(physical).zip(findings);
                 claim.demands.iter().any(lists)
-                    && pairs.filter(|(_, f)| f.status == status).any(|(demand, _)| match demand {
-                        Demand::LevelStep { .. } => name == SET_VOLUME && called(name, None),
-                        Demand::Boot { step, .. } => called(name, Some(step)),
-                        _ => false,
+                    && pairs.any(|(demand, f)| {
+                        f.status == status
+                            && match demand {
+                                Demand::LevelStep { .. } => {
+                                    name == SET_VOLUME && called(name, None)
+                                }
+                                Demand::Boot { step, .. } => called(name, Some(step)),
+                                _ => false,
+                            }
                     })
             })
         };

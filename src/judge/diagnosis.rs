@@ -49,6 +49,10 @@ const RESET: Places = &[
     "backtrace with the ELF",
 ];
 const NO_RESET: Places = &["console after `User requested reboot`", "main loop alive?"];
+const OTHER_BUILD: Places = &[
+    "console: `Running partition` and `App version` of each boot",
+    "an image that was never confirmed: the bootloader goes back to the one before",
+];
 const NO_TRACE: Places =
     &["was the call queued and dropped: main loop alive?", "console log level"];
 const UNCERTAIN: Places = &[
@@ -92,6 +96,7 @@ pub(super) fn next(finding: &Finding, discrepancy: Discrepancy) -> Places {
         Discrepancy::Clamped => CLAMPED,
         Discrepancy::UnexpectedReset | Discrepancy::BootLoop => RESET,
         Discrepancy::NoReboot => NO_RESET,
+        Discrepancy::WrongBuild => OTHER_BUILD,
         Discrepancy::Inconclusive if finding.measurements.iter().any(|m| m.name == "boots") => HOLE,
         Discrepancy::Inconclusive if finding.rung == Rung::Physical => UNCERTAIN,
         Discrepancy::Inconclusive | Discrepancy::Agree => RECORDS,

@@ -57,6 +57,7 @@ pub fn judge(
         session,
         controls: case.controls(),
         coverage: case.coverage(scenario, &claims),
+        notes: predicates::session::notes(scenario, &case),
         claims,
         identity: case.identity(),
         law: case.law().map(|(law, _)| law),
@@ -78,5 +79,8 @@ fn judge_claim(claim: &Claim, case: &Case) -> Result<ClaimVerdict, JournalError>
     for demand in &claim.demands {
         findings.push(predicates::finding(demand, case)?);
     }
+    let contradiction = predicates::contradiction(claim, case);
+    findings.extend(contradiction);
+    findings.sort_by_key(|finding| finding.rung);
     Ok(ClaimVerdict::of(claim, findings))
 }

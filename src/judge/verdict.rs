@@ -61,6 +61,8 @@ pub enum Discrepancy {
     BootLoop,
     /// The restart never came.
     NoReboot,
+    /// Another firmware runs than the one the session began with.
+    WrongBuild,
 }
 
 impl Discrepancy {
@@ -325,6 +327,8 @@ pub struct Verdict {
     pub claims: Vec<ClaimVerdict>,
     /// Findings that no claim has to ask for: unexpected resets and panics.
     pub session: Vec<Finding>,
+    /// What else happened that no claim speaks of, one sentence each; nothing follows from it.
+    pub notes: Vec<String>,
     /// What was done to know that the ear hears, one sentence.
     pub controls: String,
     /// What was exercised.

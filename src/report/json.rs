@@ -42,6 +42,7 @@ fn session(judged: &Judged) -> Value {
         "incomplete": verdict.incomplete,
         "claims": verdict.claims,
         "session_findings": verdict.session().map(with_next).collect::<Vec<_>>(),
+        "notes": verdict.notes,
         "controls": verdict.controls,
         "coverage": verdict.coverage,
         // On the session's monotonic clock, which begins at 0.

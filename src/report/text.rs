@@ -59,6 +59,9 @@ pub fn screen(judged: &Judged, style: Style) -> String {
     if !reasons.into_iter().any(|f| f.reason == verdict.controls) {
         row(&mut out, "controls", &verdict.controls);
     }
+    for note in &verdict.notes {
+        row(&mut out, "also", note);
+    }
     row(&mut out, "NOT TESTED", &not_tested(verdict));
     let what = if verdict.outcome == Outcome::Fail { "next" } else { "do" };
     let mut places: Vec<&str> = Vec::new();

@@ -20,6 +20,9 @@ pub struct Profile {
     /// The least stored value that a restart keeps, by its path: a smaller one becomes this.
     #[serde(default)]
     pub floor: BTreeMap<String, Floor>,
+    /// What the firmware takes for a value that is not stored, by its path.
+    #[serde(default)]
+    pub default: BTreeMap<String, i64>,
     /// Gain law by the log tag of the codec object.
     #[serde(default)]
     pub codecs: BTreeMap<String, Law>,

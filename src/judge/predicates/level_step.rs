@@ -2,10 +2,10 @@
 
 use crate::audio::decide::{self, Decision};
 use crate::audio::law::Law;
-use crate::decode::Step;
 use crate::decode::sound::{self, Heard, Hearing};
+use crate::decode::{Fact, Step};
 use crate::judge::case::{Case, EarState};
-use crate::judge::{Discrepancy, Ear, Finding, Measurement};
+use crate::judge::{Discrepancy, Ear, Finding, Measurement, Status};
 use crate::scenario::{Expectation, Rung};
 use crate::time::Measured;
 use std::time::Duration;
@@ -49,6 +49,9 @@ pub(super) fn finding(
         EarState::Unproven(why) => return Finding::silent(RUNG, why).citing(records),
         EarState::Alive(_) => {}
     }
+    if let Some((fact, why)) = plays.iter().find_map(|play| turned(play, case)) {
+        return Finding::silent(RUNG, why).citing(records).citing([fact.record]);
+    }
     let mut promises = Vec::new();
     for (a, b) in before.iter().zip(&after) {
         match promise(a, b, expect, tolerance_db, case) {
@@ -61,7 +64,53 @@ pub(super) fn finding(
         .or_else(|| absent(&plays, case))
         .or_else(|| faint(&plays, case))
         .unwrap_or_else(|| step(&before, &after, &promises, tolerance_db, case));
+    let unlike = (finding.status == Status::Proven).then(|| unlike(&plays, tolerance_db, case));
+    let finding = match unlike.flatten() {
+        Some(unlike) => Finding { measurements: finding.measurements, ..unlike },
+        None => finding,
+    };
     finding.citing(records)
+}
+
+/// The console line that tells of another volume than the one that was asked for before a play.
+fn turned<'a>(play: &Hearing, case: &'a Case) -> Option<(&'a Fact, String)> {
+    let (_, record) = case.volume_asked(play.sent)?;
+    let call = case.story.mcp.exchanges.iter().find(|x| x.record == record)?;
+    let (fact, value) = case.another_writer(call, play.window.until)?;
+    let path = &play.path;
+    Some((fact, format!("{path}: another writer set the volume to {value} at {}", fact.at)))
+}
+
+/// Plays at one volume that differ in level: something other than the volume decides it. In a room
+/// that may be the room.
+fn unlike(plays: &[&Hearing], tolerance_db: f64, case: &Case) -> Option<Finding> {
+    let pairs =
+        plays.iter().enumerate().flat_map(|(n, a)| plays[n + 1..].iter().map(move |b| (a, b)));
+    pairs.into_iter().find_map(|(a, b)| {
+        let volume = |play: &Hearing| case.volume_asked(play.sent).map(|(volume, _)| volume);
+        let at = volume(a).filter(|at| volume(b) == Some(*at))?;
+        let pair = sound::step(a, b)?;
+        let by = pair.db - (b.stimulus.dbfs - a.stimulus.dbfs);
+        let uncertain = 2.0 * pair.sigma_db.hypot(sigma_b(case)) + pair.interference_db;
+        let reason = format!(
+            "{} and {} differ by {by:+.1} dB at one volume, {at}: the steps may be right, the \
+             levels are not",
+            a.path, b.path
+        );
+        let other = by.abs() > tolerance_db + uncertain;
+        other.then(|| match case.terms.ear {
+            Ear::Tap => Finding::refuted(RUNG, Discrepancy::WrongMagnitude, reason),
+            Ear::Microphone => Finding::silent(RUNG, format!("{reason}, or the ear was moved")),
+        })
+    })
+}
+
+/// What a step is uncertain by, whatever the noise, dB.
+fn sigma_b(case: &Case) -> f64 {
+    match case.terms.ear {
+        Ear::Tap => decide::TAP_STEP_SIGMA_DB,
+        Ear::Microphone => decide::MICROPHONE_STEP_SIGMA_DB,
+    }
 }
 
 /// The plays of `from` with those of `to`: the steps as they are written, their instances in
@@ -278,10 +327,6 @@ fn step(
     tolerance_db: f64,
     case: &Case,
 ) -> Finding {
-    let sigma_b = match case.terms.ear {
-        Ear::Tap => decide::TAP_STEP_SIGMA_DB,
-        Ear::Microphone => decide::MICROPHONE_STEP_SIGMA_DB,
-    };
     // Each pair is held against its own promise, so that pairs of different volumes may be mixed.
     let (mut errors, mut measurements, mut snr13) = (Vec::new(), Vec::new(), f64::INFINITY);
     let mut interference = 0.0;
@@ -296,7 +341,7 @@ fn step(
             snr13 = snr13.min(tone.snr13_db());
         }
     }
-    let Some(error) = decide::combine(&errors, sigma_b) else {
+    let Some(error) = decide::combine(&errors, sigma_b(case)) else {
         return Finding::silent(RUNG, "no pair of tones was heard");
     };
     let first = &promises[0];

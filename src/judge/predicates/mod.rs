@@ -4,6 +4,7 @@ mod accepted;
 mod boot;
 mod damage;
 mod executed;
+mod identity;
 mod level_step;
 mod listed;
 mod online;
@@ -15,7 +16,7 @@ use super::case::Case;
 use super::{Discrepancy, Finding};
 use crate::decode::{Answer, Exchange};
 use crate::journal::JournalError;
-use crate::scenario::{Demand, Rung};
+use crate::scenario::{Claim, Demand, Rung};
 use crate::time::Moment;
 use std::time::Duration;
 
@@ -33,6 +34,28 @@ pub(super) fn finding(demand: &Demand, case: &Case) -> Result<Finding, JournalEr
             level_step::finding(from, to, *expect, *tolerance_db, case)
         }
         Demand::Boot { step, within } => boot::finding(step, *within, case),
+    })
+}
+
+/// A call that was refused although the claim asks for no answer to it: a yes, or none, may be
+/// lawful then, but a no is not, whatever happened.
+pub(super) fn contradiction(claim: &Claim, case: &Case) -> Option<Finding> {
+    if claim.demands.iter().any(|d| matches!(d, Demand::Accepted { .. })) {
+        return None;
+    }
+    let steps = claim.demands.iter().filter_map(|demand| match demand {
+        Demand::Executed { step, .. } | Demand::Boot { step, .. } => Some(step),
+        _ => None,
+    });
+    let mut calls = steps.flat_map(|id| case.story.instances(id)).flat_map(|s| case.story.calls(s));
+    calls.find_map(|call| {
+        let (error, record) = call.replies.iter().find_map(|reply| match &reply.answer {
+            Answer::Error(error) => Some((error, reply.record)),
+            _ => None,
+        })?;
+        let finding =
+            Finding::refuted(Rung::Accepted, Discrepancy::Refused, format!("it refused: {error}"));
+        Some(finding.citing([call.record, record]))
     })
 }
 

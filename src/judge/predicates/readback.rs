@@ -6,13 +6,16 @@ use crate::decode::{Answer, Exchange, What, doubled_key};
 use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
 use crate::scenario::{ReadBack, Rung, Strength};
-use serde_json::Value;
+use crate::time::Moment;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// What a status said.
 struct Reading {
     value: Value,
     boot: u32,
+    /// When it was answered.
+    at: Moment,
     records: [u64; 2],
 }
 
@@ -28,10 +31,14 @@ pub(super) fn finding(
         Ok(readings) => readings,
         Err(finding) => return finding,
     };
+    let mut setter = None;
     let (wanted, of_boot, mut records) = match value {
         ReadBack::Equals(wanted) => (wanted.clone(), None, Vec::new()),
         ReadBack::AsAsked(other) => match asked(other, path, &readings, case) {
-            Ok((wanted, call)) => (wanted, Some(call.boot), vec![call.record]),
+            Ok((wanted, call)) => {
+                setter = Some(call);
+                (wanted, Some(call.boot), vec![call.record])
+            }
             Err(finding) => return finding,
         },
         ReadBack::SameAs(other) => match read(other, path, false, within, case) {
@@ -57,6 +64,11 @@ pub(super) fn finding(
         seen.clone_from(&wanted);
         if !same(&reading.value, &wanted) {
             let reason = format!("{path} reads {}, not {wanted}", reading.value);
+            let writer = setter.and_then(|call| case.another_writer(call, reading.at));
+            if let Some((fact, value)) = writer {
+                let why = format!("{reason}, but another writer set it to {value} at {}", fact.at);
+                return Finding::silent(Rung::Readback, why).citing(records).citing([fact.record]);
+            }
             let name = match is_between(&reading.value, before(reading, path, case), &wanted) {
                 true => Discrepancy::Clamped,
                 false => Discrepancy::StaleReadback,
@@ -64,7 +76,11 @@ pub(super) fn finding(
             return Finding::refuted(Rung::Readback, name, reason).citing(records);
         }
     }
+    let default = case.terms.profile.default.get(path).filter(|d| same(&json!(d), &seen));
     let weak = match case.terms.profile.readback.get(path) {
+        _ if rebooted && default.is_some() => Some(format!(
+            "{seen} is also the firmware's default: it reads the same when nothing was stored"
+        )),
         _ if rebooted => None,
         Some(Strength::Independent) => None,
         Some(Strength::SameVariable) => {
@@ -129,7 +145,7 @@ fn read(
         calls.retain(|call| !call.replies.is_empty());
     }
     for call in calls {
-        let (said, record, _) = answer(rung, call, within, case)?;
+        let (said, record, at) = answer(rung, call, within, case)?;
         let malformed = |reason: String| {
             let finding = Finding::refuted(rung, Discrepancy::MalformedReply, reason);
             finding.citing([call.record, record])
@@ -153,7 +169,7 @@ fn read(
                 Finding::silent(rung, why).citing(records)
             }
         })?;
-        readings.push(Reading { value: value.clone(), boot: call.boot, records });
+        readings.push(Reading { value: value.clone(), boot: call.boot, at, records });
     }
     Ok(readings)
 }
@@ -216,7 +232,6 @@ fn outlived(step: &str, case: &Case) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn numbers_are_compared_as_numbers() {

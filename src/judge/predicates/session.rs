@@ -1,12 +1,20 @@
-//! What no claim has to ask for: restarts that the bench did not cause, and panics.
+//! What no claim has to ask for: restarts that the bench did not cause, panics, another firmware.
 
-use super::restarts;
+use super::{identity, restarts};
 use crate::decode::uart::{BootEvent, PanicKind};
-use crate::decode::{Fact, What};
+use crate::decode::{Answer, Exchange, Fact, What};
+use crate::journal::Party;
 use crate::judge::case::Case;
 use crate::judge::{Discrepancy, Finding};
-use crate::scenario::Rung;
+use crate::scenario::{Demand, Rung, Scenario};
 use crate::time::{Moment, Window};
+use std::time::Duration;
+
+/// The tool that restarts the board.
+const REBOOT: &str = "self.reboot";
+
+/// A call that has no answer after this is one that was not answered (facts/xiaozhi.md 4.5).
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A finding for each kind of trouble; empty when there was none. From the first call on that
 /// a claim expects to restart the board, that claim judges.
@@ -19,6 +27,7 @@ pub(in crate::judge) fn findings(case: &Case) -> Vec<Finding> {
             // Power came with the start of the session, if nothing was there to lose it.
             What::Boot(BootEvent::Began { .. })
                 if !facts[..n].iter().any(|f| f.what.is_of_firmware() || is_boot(f)) => {}
+            What::Boot(BootEvent::Began { .. }) if asked_for(fact, case).is_some() => {}
             What::Boot(BootEvent::Began { .. }) => boots.push(fact),
             What::Boot(BootEvent::Panicked { kind, .. }) => panics.push((fact, kind)),
             _ => {}
@@ -29,7 +38,61 @@ pub(in crate::judge) fn findings(case: &Case) -> Vec<Finding> {
         .into_iter()
         .chain(panicked(&panics))
         .chain(missed(window, case))
+        .chain(identity::changed(case))
         .collect()
+}
+
+/// What else happened that no claim speaks of, one sentence each.
+pub(in crate::judge) fn notes(scenario: &Scenario, case: &Case) -> Vec<String> {
+    let demands = || scenario.claims.iter().flat_map(|c| &c.demands);
+    let boots = case.story.facts.iter().filter(|f| began(f));
+    let asked = boots.filter_map(|boot| Some((boot, asked_for(boot, case)?)));
+    let unnamed = |record: &u64| case.reboots().all(|x| x.record != *record);
+    let boots = asked.filter(|(_, record)| unnamed(record)).map(|(boot, _)| {
+        format!("the board restarted at {}, as it was told to; no claim asks about it", boot.at)
+    });
+    let named = |x: &Exchange| {
+        let mut steps = demands().flat_map(Demand::steps).flat_map(|id| case.story.instances(id));
+        steps.any(|step| step.window.contains(x.at))
+    };
+    let calls = case.story.mcp.exchanges.iter().filter(|x| !named(x)).filter_map(|x| {
+        let tool = x.request.tool.as_deref()?;
+        let what = match x.replies.first().map(|reply| &reply.answer) {
+            Some(Answer::Text(_)) => return None,
+            Some(answer) => format!("was answered with {answer}"),
+            // Lawful (facts/xiaozhi.md 5.7), or too early to tell.
+            None if tool == REBOOT || case.story.until < x.at + PATIENCE => return None,
+            None => "was not answered".to_owned(),
+        };
+        Some(format!("{tool} at {} {what}; no claim asks about it", x.at))
+    });
+    boots.chain(calls).collect()
+}
+
+/// Record of the request to restart that a clean boot followed, the first after it.
+fn asked_for(boot: &Fact, case: &Case) -> Option<u64> {
+    let facts = &case.story.facts;
+    let clean = facts.iter().any(|f| match &f.what {
+        What::Boot(BootEvent::Reset { clean, .. }) => *clean && f.boot == boot.boot,
+        _ => false,
+    });
+    let before = facts.iter().filter(|f| f.until < boot.at);
+    let last = before.filter(|f| asks_to_restart(&f.what) || began(f)).last()?;
+    (clean && asks_to_restart(&last.what)).then_some(last.record)
+}
+
+fn asks_to_restart(what: &What) -> bool {
+    match what {
+        What::Request(request) => request.tool.as_deref() == Some(REBOOT),
+        What::Message { from: Party::Bench, body } => {
+            body["type"] == "system" && body["command"] == "reboot"
+        }
+        _ => false,
+    }
+}
+
+fn began(fact: &Fact) -> bool {
+    matches!(fact.what, What::Boot(BootEvent::Began { .. } | BootEvent::Missed { .. }))
 }
 
 fn is_boot(fact: &Fact) -> bool {
