@@ -76,8 +76,16 @@ pub(super) fn finding(
             return Finding::refuted(Rung::Readback, name, reason).citing(records);
         }
     }
-    let default = case.terms.profile.default.get(path).filter(|d| same(&json!(d), &seen));
-    let weak = match case.terms.profile.readback.get(path) {
+    let weak = weakness(path, &seen, rebooted, case);
+    let source = if rebooted { " after a restart, from flash" } else { "" };
+    let finding = Finding::proven(Rung::Readback, format!("{path} = {seen}{source}"));
+    Finding { weak, ..finding.citing(records) }
+}
+
+/// Why a value that was read as it should be proves little.
+fn weakness(path: &str, seen: &Value, rebooted: bool, case: &Case) -> Option<String> {
+    let default = case.terms.profile.default.get(path).filter(|d| same(&json!(d), seen));
+    match case.terms.profile.readback.get(path) {
         _ if rebooted && default.is_some() => Some(format!(
             "{seen} is also the firmware's default: it reads the same when nothing was stored"
         )),
@@ -87,10 +95,7 @@ pub(super) fn finding(
             Some("same variable that the call wrote: it can't disagree".to_owned())
         }
         None => Some(format!("the board's profile does not say where {path} comes from")),
-    };
-    let source = if rebooted { " after a restart, from flash" } else { "" };
-    let finding = Finding::proven(Rung::Readback, format!("{path} = {seen}{source}"));
-    Finding { weak, ..finding.citing(records) }
+    }
 }
 
 /// What the last call of a step asked for, by the last part of `path`. Every reading must have been

@@ -76,8 +76,8 @@ fn asked_for(boot: &Fact, case: &Case) -> Option<u64> {
         What::Boot(BootEvent::Reset { clean, .. }) => *clean && f.boot == boot.boot,
         _ => false,
     });
-    let before = facts.iter().filter(|f| f.until < boot.at);
-    let last = before.filter(|f| asks_to_restart(&f.what) || began(f)).last()?;
+    let mut before = facts.iter().rev().filter(|f| f.until < boot.at);
+    let last = before.find(|f| asks_to_restart(&f.what) || began(f))?;
     (clean && asks_to_restart(&last.what)).then_some(last.record)
 }
 
