@@ -43,9 +43,9 @@
 //! | [`journal`] | records, recordings, redaction | have an opinion |
 //! | [`decode`] | records to facts, samples to hearings | fail, or know the question |
 //! | [`audio`] | the arithmetic of sound and the rules of decision | know boards or files |
-//! | [`backend`] | the part we play towards a device: config, MQTT, MCP, speech | open a socket |
+//! | [`backend`] | the part we play: config, MQTT, MCP, speech | open a socket |
 //! | [`board`] | the software board and its room | use our reading of the protocol |
-//! | [`scenario`] | files that say what to do and what must be true; the conductor | touch anything |
+//! | [`scenario`] | files that say what to do and what must be true; the conductor | act itself |
 //! | [`rig`] | the worlds: simulated, recorded, imported | judge |
 //! | [`mod@run`] | the loop: rig and conductor to a journal | decide |
 //! | [`judge`] | claims and evidence to a verdict; pure | see a rig or a clock |

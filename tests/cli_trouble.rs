@@ -232,7 +232,7 @@ fn seeds_do_not_run_over_and_a_report_is_never_stale() {
 }
 
 #[test]
-fn part_of_a_run_is_not_replayed() {
+fn part_of_a_run_proves_no_replay() {
     let home = home();
     let (rig, scenario) = texts();
     let arguments = ["run", &scenario, "--rig", &rig, "--quiet", "--json", "run.json"];
@@ -245,5 +245,5 @@ fn part_of_a_run_is_not_replayed() {
     let text = fs::read_to_string(&records).expect("records");
     let (most, _) = text.trim_end().rsplit_once('\n').expect("lines");
     fs::write(&records, format!("{most}\n")).expect("written");
-    check(home.path(), &["replay", &folder], 3, &["NOT REPLAYED", "no end record"]);
+    check(home.path(), &["replay", &folder], 3, &["SAME", "incomplete", "no end record"]);
 }

@@ -273,6 +273,6 @@ fn the_program_says_where_it_diverged_and_exits_with_1() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.ends_with(&format!("  {} records\n", records(&then).len())), "{text}");
     let (code, text) = ask("killed", &killed);
-    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("  100 records, but the session is incomplete: "), "{text}");
 }

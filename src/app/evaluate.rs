@@ -33,9 +33,6 @@ pub enum Refusal {
     /// An import has no decisions of ours in it.
     #[error("this session was imported: it can be judged, not replayed")]
     NotARun,
-    /// What was lost can't be decided again.
-    #[error("the recording is not whole: {0}; copy it again from its original")]
-    Incomplete(String),
     /// There is nothing at the path.
     #[error("{} is no folder; give a recording or a recorded session", .0.display())]
     NoFolder(PathBuf),
@@ -90,9 +87,7 @@ impl Refusal {
             Refusal::Import(ImportError::NoScenario { .. }) => Exit::Invalid,
             Refusal::Import(_) | Refusal::Journal(_) => Exit::CouldNotJudge,
             Refusal::Head { .. } | Refusal::Unreadable { .. } => Exit::CouldNotJudge,
-            Refusal::TwoSessions { .. } | Refusal::Linked { .. } | Refusal::Incomplete(_) => {
-                Exit::CouldNotJudge
-            }
+            Refusal::TwoSessions { .. } | Refusal::Linked { .. } => Exit::CouldNotJudge,
         }
     }
 }

@@ -11,12 +11,9 @@ pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
     let mut exit = Exit::Passed;
     for (folder, found) in find::sessions(&arguments.folders) {
         match found.and_then(|()| again(&folder)) {
-            Ok(Ok(records)) => {
-                streams.result(&format!("SAME  {}  {records}\n", folder.display()));
-            }
-            Ok(Err(difference)) => {
-                exit = exit.and(Exit::Failed);
-                streams.result(&format!("DIVERGED  {}  {difference}\n", folder.display()));
+            Ok((found, told)) => {
+                exit = exit.and(found);
+                streams.result(&format!("{told}\n"));
             }
             Err(refusal) => {
                 exit = exit.and(refusal.exit());
@@ -27,21 +24,21 @@ pub(super) fn run(arguments: &ReplayArguments, streams: &mut Streams) -> Exit {
     exit
 }
 
-/// How many records are the same, or what is different; and what may be missing to say so.
-fn again(folder: &Path) -> Result<Result<String, String>, Refusal> {
+/// How many records are the same, or what is different. A session that is not whole proves neither:
+/// what is missing of it may be the reason.
+fn again(folder: &Path) -> Result<(Exit, String), Refusal> {
     let evidence = open(folder, None)?;
-    if let Condition::Incomplete(reasons) = evidence.condition() {
-        return Err(Refusal::Incomplete(reasons.join("; ")));
-    }
     let (divergence, today) = replay(evidence.as_ref())?;
-    let missing = match evidence.condition() {
-        Condition::Complete => String::new(),
-        Condition::Incomplete(why) => {
-            format!(", but the session is incomplete: {}", why.join(", "))
-        }
+    let told = match &divergence {
+        None => format!("SAME  {}  {} records", folder.display(), today.records().count()),
+        Some(divergence) => format!("DIVERGED  {}  {}", folder.display(), told(divergence)),
     };
-    Ok(match divergence {
-        None => Ok(format!("{} records{missing}", today.records().count())),
-        Some(divergence) => Err(told(&divergence) + &missing),
+    Ok(match (evidence.condition(), divergence) {
+        (Condition::Complete, None) => (Exit::Passed, told),
+        (Condition::Complete, Some(_)) => (Exit::Failed, told),
+        (Condition::Incomplete(why), _) => {
+            let why = why.join(", ");
+            (Exit::CouldNotJudge, format!("{told}, but the session is incomplete: {why}"))
+        }
     })
 }

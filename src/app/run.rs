@@ -73,6 +73,9 @@ fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
     let mut scenarios = Vec::new();
     for given in &arguments.scenarios {
         match files(given, "scenarios") {
+            Ok(files) if given.is_dir() => {
+                scenarios.extend(files.into_iter().filter(|f| !is_idle(f)))
+            }
             Ok(files) => scenarios.extend(files),
             Err(why) => note(given, why),
         }
@@ -94,10 +97,10 @@ fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
             let known = Profile::load(&profile).map_err(|e| e.to_string())?;
             plan.accepts(&known, &text).map_err(|e| e.to_string())?;
             plan.world_or_refuse(&text).map_err(|e| e.to_string())?;
-            folder_name(&text).map(|_| text)
+            folder_name(&text).map(|_| (text, known))
         });
-        let rig = match checked {
-            Ok(rig) => rig,
+        let (rig, known) = match checked {
+            Ok(checked) => checked,
             Err(why) => {
                 note(&rig, why);
                 continue;
@@ -106,7 +109,7 @@ fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
         for path in &scenarios {
             let checked = read(path).and_then(|text| {
                 let scenario = Scenario::load(&text).map_err(|e| e.to_string())?;
-                scenario.check_runnable(&text).map_err(|e| e.to_string())?;
+                scenario.check_runnable(&text, &known).map_err(|e| e.to_string())?;
                 folder_name(&text).map(|_| text)
             });
             match checked {
@@ -140,6 +143,16 @@ fn files(given: &Path, room: &str) -> Result<Vec<PathBuf>, String> {
     }
     files.sort();
     Ok(files)
+}
+
+/// A scenario without steps, found in a folder: it is there for imports.
+fn is_idle(path: &Path) -> bool {
+    let scenario = read(path).ok().and_then(|text| Scenario::load(&text).ok());
+    let idle = scenario.is_some_and(|scenario| scenario.steps.is_empty());
+    if idle {
+        tracing::info!(scenario = %path.display(), "passed over: it has no steps");
+    }
+    idle
 }
 
 fn read(path: &Path) -> Result<NamedText, String> {

@@ -55,7 +55,7 @@ pub fn simulate(texts: &Texts, choices: &Choices) -> Result<MemoryRecording, Ref
     let scenario = Scenario::load(&texts.scenario).map_err(part("scenario"))?;
     let plan = Plan::load(&texts.rig).map_err(part("rig"))?;
     let profile = Profile::load(&texts.profile).map_err(part("profile"))?;
-    scenario.check_runnable(&texts.scenario).map_err(part("scenario"))?;
+    scenario.check_runnable(&texts.scenario, &profile).map_err(part("scenario"))?;
     plan.accepts(&profile, &texts.rig).map_err(part("rig"))?;
     let World::Simulated { law } = *plan.world_or_refuse(&texts.rig).map_err(part("rig"))?;
     let law = choices.law.unwrap_or(law);

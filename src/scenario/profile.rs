@@ -14,6 +14,9 @@ pub struct Profile {
     _version: i64,
     /// Its name, as rigs refer to it.
     pub name: String,
+    /// Tools that no scenario may call.
+    #[serde(default)]
+    pub deny: Vec<String>,
     /// How far a reported value proves anything, by its path in the status reply.
     #[serde(default)]
     pub readback: BTreeMap<String, Strength>,

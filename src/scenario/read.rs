@@ -3,6 +3,7 @@
 
 use super::claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
 use super::file::{FileError, Many, load, nearest};
+use super::profile::Profile;
 use super::step::{self, Step, StepFile};
 use super::words::{Decibels, Json, Log, Path, StepRef, Text, Within};
 use crate::journal::NamedText;
@@ -149,16 +150,23 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// Whether a bench can run it.
+    /// Whether a bench can run it on a kind of board.
     ///
     /// # Errors
-    /// When it has no steps.
-    pub fn check_runnable(&self, file: &NamedText) -> Result<(), FileError> {
-        match self.steps.is_empty() {
-            false => Ok(()),
-            true => {
-                let what = "without a [[step]] this can only judge what another program did";
-                Err(FileError::at(file, 0..0, what))
+    /// When it has no steps, or calls a tool that the board's profile denies.
+    pub fn check_runnable(&self, file: &NamedText, profile: &Profile) -> Result<(), FileError> {
+        if self.steps.is_empty() {
+            let what = "without a [[step]] this can only judge what another program did";
+            return Err(FileError::at(file, 0..0, what));
+        }
+        let mut tools = self.steps.iter().flat_map(Step::tools);
+        match tools.find(|tool| profile.deny.iter().any(|denied| denied == tool)) {
+            None => Ok(()),
+            Some(tool) => {
+                let at = file.text.find(&format!("\"{tool}\"")).unwrap_or(0);
+                let board = &profile.name;
+                let what = format!("`{tool}` is on the deny-list of the board profile `{board}`");
+                Err(FileError::at(file, at..at, what))
             }
         }
     }

@@ -168,6 +168,7 @@ fn conductor(seed: u64) -> Conductor {
 
 fn session(seed: u64, hasty: bool) -> MemoryRecording {
     let head = Head {
+        device: None,
         format: FORMAT,
         tool: "a test".into(),
         run_id: "0".repeat(26),
