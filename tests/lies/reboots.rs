@@ -80,6 +80,15 @@ fn a_restart_that_nobody_saw_is_no_failure_and_no_proof() {
         events.push(json!({"t": 20.0, "ch": "note", "phase": "late"}));
     };
     let later = |e: &Value| e["t"].as_f64().unwrap() > 5.0;
+    for rom in [
+        "\u{fffd}gESP-ROM:esp32s3-20210327\r\nrst:0xc (RTC_SW_CPU_RST),boot:0x8\r\n",
+        "x\r\nSPIWP:0xee\r\nmode:DIO, clock div:1\r\nload:0x3fce2820,len:0x56c\r\n",
+    ] {
+        check("a second banner that is not whole", &|events: &mut Events| {
+            print(12.0, rom)(events);
+            late(events);
+        });
+    }
     check("back online, console dead", &|events: &mut Events| {
         events.retain(|e| !(console(e) && later(e)));
         late(events);

@@ -161,13 +161,19 @@ pub enum RestartSign {
     StartedAgain,
     /// The stamps of its lines fell back.
     ClockFell,
+    /// The ROM spoke, but its `rst:` line was not whole.
+    RomText,
 }
+
+/// How lines of a ROM banner begin that come with its `rst:` line or after it.
+const ROM_TEXT: [&str; 6] = ["rst:0x", "SPIWP:0x", "mode:", "load:0x", "entry 0x", "configsip:"];
 
 impl fmt::Display for RestartSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             RestartSign::StartedAgain => "the application's start-up lines came a second time",
             RestartSign::ClockFell => "the stamps of the console lines fell back",
+            RestartSign::RomText => "the ROM spoke, but no whole banner came",
         })
     }
 }
@@ -282,10 +288,12 @@ impl Boots {
         };
         let stamp = line.log.as_ref().and_then(|log| log.stamp).map(|stamp| stamp.0);
         let fell = stamp.is_some_and(|stamp| self.running && self.fell(stamp));
-        let sign = match (starts && self.running, fell) {
-            (true, _) => Some(RestartSign::StartedAgain),
-            (false, true) => Some(RestartSign::ClockFell),
-            (false, false) => None,
+        let rom = line.log.is_none() && ROM_TEXT.iter().any(|begin| line.text.starts_with(begin));
+        let sign = match (starts && self.running, fell, rom && self.running) {
+            (true, ..) => Some(RestartSign::StartedAgain),
+            (_, true, _) => Some(RestartSign::ClockFell),
+            (.., true) => Some(RestartSign::RomText),
+            (false, false, false) => None,
         };
         if sign.is_some() {
             self.begin();
