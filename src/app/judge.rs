@@ -7,7 +7,7 @@ use crate::cli::JudgeArguments;
 use crate::journal::{Evidence, JournalError, NamedText};
 use crate::judge::{Ear, Verdict};
 use crate::report::{self, Judged, Refused, Style};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, text};
 use crate::time::Moment;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,12 +160,17 @@ fn cited_at(
 }
 
 pub(super) fn read_scenario(path: &Path) -> Result<NamedText, (&Path, String)> {
-    let text = fs::read_to_string(path).map_err(|error| (path, error.to_string()))?;
-    let text = NamedText::new(path.display().to_string(), text);
+    let text = read_text(path).map_err(|why| (path, why))?;
     match Scenario::load(&text) {
         Ok(_) => Ok(text),
         Err(error) => Err((path, error.to_string())),
     }
+}
+
+/// A text file, under its path as it was given.
+pub(super) fn read_text(path: &Path) -> Result<NamedText, String> {
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    text(&path.display().to_string(), bytes).map_err(|error| error.to_string())
 }
 
 fn sha256(text: &str) -> String {

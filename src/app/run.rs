@@ -1,7 +1,7 @@
 //! `earwitness run`: scenarios on a rig, recorded and judged. Every file is read and checked before
 //! anything is run.
 
-use super::judge::{Report, file, judged, no_report, refused};
+use super::judge::{Report, file, judged, no_report, read_text, refused};
 use super::output::{folder_name, next_attempt, spares_evidence};
 use super::session::{Choices, Texts, simulate};
 use super::{Exit, Streams};
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(arguments: &RunArguments, style: Style, streams: &mut Streams) -> Exit {
-    let (texts, refused) = load(arguments);
+    let (texts, refused) = load(arguments, streams);
     if let Some(report) = file(arguments.json.as_deref()) {
         let read = texts.iter().flat_map(|texts| [&texts.scenario.name, &texts.rig.name]);
         let given = arguments.scenarios.iter().chain(&arguments.rig).map(PathBuf::as_path);
@@ -67,60 +67,71 @@ fn is_ci() -> bool {
 }
 
 /// Every scenario on every rig, checked; and what is wrong with the files.
-fn load(arguments: &RunArguments) -> (Vec<Texts>, Vec<Refused>) {
-    let (mut texts, mut wrong) = (Vec::new(), Vec::new());
+fn load(arguments: &RunArguments, streams: &mut Streams) -> (Vec<Texts>, Vec<Refused>) {
+    let mut wrong = Vec::new();
     let mut note = |path: &Path, why: String| wrong.push(refused(path, &why, Exit::Invalid));
     let mut scenarios = Vec::new();
     for given in &arguments.scenarios {
-        match files(given, "scenarios") {
-            Ok(files) if given.is_dir() => {
-                scenarios.extend(files.into_iter().filter(|f| !is_idle(f)))
-            }
-            Ok(files) => scenarios.extend(files),
-            Err(why) => note(given, why),
-        }
-    }
-    for given in &arguments.rig {
-        let rig = match files(given, "rigs").and_then(|files| match &files[..] {
-            [file] => Ok(file.clone()),
-            _ => Err("a rig is one file".into()),
-        }) {
-            Ok(rig) => rig,
+        let found = match files(given, "scenarios") {
+            Ok(found) => found,
             Err(why) => {
                 note(given, why);
                 continue;
             }
         };
-        let profile = Profile::xiaozhi();
-        let checked = read(&rig).and_then(|text| {
-            let plan = Plan::load(&text).map_err(|e| e.to_string())?;
-            let known = Profile::load(&profile).map_err(|e| e.to_string())?;
-            plan.accepts(&known, &text).map_err(|e| e.to_string())?;
-            plan.world_or_refuse(&text).map_err(|e| e.to_string())?;
-            folder_name(&text).map(|_| (text, known))
-        });
-        let (rig, known) = match checked {
-            Ok(checked) => checked,
-            Err(why) => {
-                note(&rig, why);
+        for path in found {
+            let checked = read_text(&path).and_then(|text| {
+                let scenario = Scenario::load(&text).map_err(|e| e.to_string())?;
+                folder_name(&text).map(|_| (scenario, text))
+            });
+            match checked {
+                // Whoever names a folder means what can be run in it.
+                Ok((scenario, _))
+                    if scenario.steps.is_empty() && path != *given && given.is_dir() =>
+                {
+                    let path = path.display();
+                    streams.complain(&format!("PASSED OVER  {path}: it has no [[step]] to run\n"));
+                }
+                Ok(checked) => scenarios.push((path, checked)),
+                Err(why) => note(&path, why),
+            }
+        }
+    }
+    let mut texts = Vec::new();
+    for given in &arguments.rig {
+        let (rig, profile) = match read_rig(given) {
+            Ok(rig) => rig,
+            Err((path, why)) => {
+                note(&path, why);
                 continue;
             }
         };
-        for path in &scenarios {
-            let checked = read(path).and_then(|text| {
-                let scenario = Scenario::load(&text).map_err(|e| e.to_string())?;
-                scenario.check_runnable(&text, &known).map_err(|e| e.to_string())?;
-                folder_name(&text).map(|_| text)
-            });
-            match checked {
-                Ok(scenario) => {
-                    texts.push(Texts { scenario, rig: rig.clone(), profile: profile.clone() });
-                }
-                Err(why) => note(path, why),
+        for (path, (scenario, text)) in &scenarios {
+            match scenario.check_runnable(text, &profile) {
+                Ok(()) => texts.push(Texts {
+                    scenario: text.clone(),
+                    rig: rig.clone(),
+                    profile: Profile::xiaozhi(),
+                }),
+                Err(error) => note(path, error.to_string()),
             }
         }
     }
     (texts, wrong)
+}
+
+/// A rig and the profile of its boards; what is wrong, and with which file.
+fn read_rig(given: &Path) -> Result<(NamedText, Profile), (PathBuf, String)> {
+    let found = files(given, "rigs").map_err(|why| (given.into(), why))?;
+    let [path] = &found[..] else { return Err((given.into(), "a rig is one file".into())) };
+    let checked = read_text(path).and_then(|text| {
+        let plan = Plan::load(&text).map_err(|e| e.to_string())?;
+        let profile = Profile::load(&Profile::xiaozhi()).map_err(|e| e.to_string())?;
+        plan.accepts(&profile, &text).map_err(|e| e.to_string())?;
+        plan.world_or_refuse(&text).map_err(|e| e.to_string())?;
+        Ok((text, profile))
+    });
+    checked.map_err(|why| (path.clone(), why))
 }
 
 /// The files that are meant by a path or a name; `room` holds those that have a name.
@@ -143,25 +154,6 @@ fn files(given: &Path, room: &str) -> Result<Vec<PathBuf>, String> {
     }
     files.sort();
     Ok(files)
-}
-
-/// A scenario without steps, found in a folder: it is there for imports.
-fn is_idle(path: &Path) -> bool {
-    let scenario = read(path).ok().and_then(|text| Scenario::load(&text).ok());
-    let idle = scenario.is_some_and(|scenario| scenario.steps.is_empty());
-    if idle {
-        tracing::info!(scenario = %path.display(), "passed over: it has no steps");
-    }
-    idle
-}
-
-fn read(path: &Path) -> Result<NamedText, String> {
-    // A pipe would never end.
-    if path.metadata().is_ok_and(|what| !what.is_file()) {
-        return Err("it is no regular file".into());
-    }
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    Ok(NamedText::new(path.display().to_string(), text))
 }
 
 /// Runs, keeps and judges one session.

@@ -2,7 +2,7 @@
 
 use crate::audio::law::Law;
 use crate::journal::NamedText;
-use crate::scenario::{FileError, Profile, decibels, load};
+use crate::scenario::{FileError, Profile, decibels, did_you_mean, load};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -50,12 +50,12 @@ pub enum EarKind {
 struct PlanFile {
     #[serde(rename = "version")]
     _version: i64,
-    name: String,
+    name: Spanned<String>,
     ear: EarKind,
     law: Option<Law>,
     path_gain: Option<Spanned<String>>,
     profile: Spanned<String>,
-    repeat_limit: Option<Spanned<u32>>,
+    repeat_limit: Option<Spanned<i64>>,
     simulated: Option<SimulatedFile>,
 }
 
@@ -89,8 +89,11 @@ impl Plan {
         let gain = |text: Spanned<String>| {
             decibels(text.get_ref()).map_err(|what| FileError::at(file, text.span(), what))
         };
+        if raw.name.get_ref().trim().is_empty() {
+            return Err(FileError::at(file, raw.name.span(), "this must not be empty"));
+        }
         Ok(Plan {
-            name: raw.name,
+            name: raw.name.into_inner(),
             ear: raw.ear,
             law: raw.law,
             path_gain_db: raw.path_gain.map(gain).transpose()?,
@@ -98,11 +101,13 @@ impl Plan {
             world: raw.simulated.map(|SimulatedFile { law }| World::Simulated { law }),
             repeat_limit: match raw.repeat_limit {
                 None => REPEAT_LIMIT,
-                Some(limit) if (1..=100).contains(limit.get_ref()) => limit.into_inner(),
-                Some(limit) => {
-                    let what = "`repeat_limit` is between 1 and 100";
-                    return Err(FileError::at(file, limit.span(), what));
-                }
+                Some(limit) => match u32::try_from(*limit.get_ref()) {
+                    Ok(passes @ 1..=100) => passes,
+                    _ => {
+                        let what = "`repeat_limit` is between 1 and 100";
+                        return Err(FileError::at(file, limit.span(), what));
+                    }
+                },
             },
         })
     }
@@ -118,7 +123,8 @@ impl Plan {
         }
         let (rig, asked, given) = (&self.name, self.profile.get_ref(), &profile.name);
         let what =
-            format!("the rig `{rig}` is for boards of the profile `{asked}`, not of `{given}`");
+            format!("the rig `{rig}` is for boards of the profile `{asked}`, not of `{given}`")
+                + &did_you_mean(asked, [given.as_str()].into_iter());
         Err(FileError::at(file, self.profile.span(), what))
     }
 }

@@ -44,6 +44,18 @@ impl FileError {
     }
 }
 
+/// The text of a file.
+///
+/// # Errors
+/// When the bytes are not UTF-8, at the first that isn't.
+pub fn text(name: &str, bytes: Vec<u8>) -> Result<NamedText, FileError> {
+    String::from_utf8(bytes).map(|text| NamedText::new(name, text)).map_err(|error| {
+        let end = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(&error.as_bytes()[..end]);
+        FileError::at(&NamedText::new(name, before), end..end, "this is no UTF-8 text")
+    })
+}
+
 /// Reads a file of a known shape; its `version` must be 1.
 ///
 /// # Errors
@@ -76,13 +88,35 @@ struct Version {
 
 /// The parser's message with the accepted word that an unknown one was meant to be.
 fn explain(message: &str) -> String {
-    let message = message.trim().replace('\n', " ");
+    let message = plain(&message.trim().replace('\n', " "));
     let mut words = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown").then(|| words.next()).flatten();
-    match unknown.and_then(|unknown| nearest(unknown, words)) {
-        Some(word) => format!("{message}; did you mean `{word}`?"),
-        None => message,
-    }
+    let meant = unknown.map_or(String::new(), |unknown| did_you_mean(unknown, words));
+    message.clone() + &meant
+}
+
+/// The question whether `unknown` is a slip of one of the words; empty when it is of none.
+pub fn did_you_mean<'a>(unknown: &str, words: impl Iterator<Item = &'a str>) -> String {
+    nearest(unknown, words).map_or(String::new(), |word| format!("; did you mean `{word}`?"))
+}
+
+/// A type error in the words of people who write files.
+fn plain(message: &str) -> String {
+    let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|rest| rest.split_once(", expected "))
+    else {
+        return message.to_owned();
+    };
+    let found = found.replace("sequence", "a list").replace("map", "a table");
+    let expected = match expected {
+        "a string" => "a text in quotes, with its unit if it is a quantity",
+        "i64" | "u32" => "a whole number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        rust if rust.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("expected {expected}, found {}", found.trim_end_matches(" as i128"))
 }
 
 /// The word that `unknown` is a slip of: at most one letter in three is wrong.

@@ -6,12 +6,13 @@ pub mod conductor;
 mod file;
 mod profile;
 mod read;
+mod references;
 mod step;
 mod units;
 mod words;
 
 pub use claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
-pub use file::{FileError, Many, load, nearest};
+pub use file::{FileError, Many, did_you_mean, load, nearest, text};
 pub use profile::{Floor, Profile, Strength};
 pub use step::{Act, Step, Wait};
 pub use units::{dbfs, decibels, duration};

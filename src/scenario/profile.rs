@@ -1,10 +1,12 @@
 //! Board profiles: what a kind of board is expected to do.
 
 use super::file::{FileError, load};
+use super::words;
 use crate::audio::law::Law;
 use crate::journal::NamedText;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use toml::Spanned;
 
 /// A board profile, checked.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -13,10 +15,11 @@ pub struct Profile {
     #[serde(rename = "version")]
     _version: i64,
     /// Its name, as rigs refer to it.
+    #[serde(deserialize_with = "words::text")]
     pub name: String,
-    /// Tools that no scenario may call.
+    /// Tools that no scenario may call: the board would not come back from them.
     #[serde(default)]
-    pub deny: Vec<String>,
+    pub deny: Vec<Spanned<String>>,
     /// How far a reported value proves anything, by its path in the status reply.
     #[serde(default)]
     pub readback: BTreeMap<String, Strength>,
@@ -33,12 +36,29 @@ pub struct Profile {
 
 /// What the firmware makes at boot of a stored value that it takes for unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "FloorFile")]
 pub struct Floor {
     /// A stored value up to this is raised.
     pub up_to: i64,
     /// To this.
     pub becomes: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FloorFile {
+    up_to: i64,
+    becomes: i64,
+}
+
+impl TryFrom<FloorFile> for Floor {
+    type Error = String;
+    fn try_from(FloorFile { up_to, becomes }: FloorFile) -> Result<Self, String> {
+        match up_to < becomes {
+            true => Ok(Floor { up_to, becomes }),
+            false => Err(format!("a value up to {up_to} is not raised when it becomes {becomes}")),
+        }
+    }
 }
 
 /// How far a value that the board reports proves anything.
@@ -67,7 +87,16 @@ impl Profile {
     /// # Errors
     /// The first thing in it that is not as it should be.
     pub fn load(file: &NamedText) -> Result<Profile, FileError> {
-        load(file)
+        let profile: Profile = load(file)?;
+        match profile.deny.iter().find(|tool| tool.get_ref().trim().is_empty()) {
+            Some(blank) => Err(FileError::at(file, blank.span(), "this must not be empty")),
+            None => Ok(profile),
+        }
+    }
+
+    /// Whether no scenario may call a tool.
+    pub fn denies(&self, tool: &str) -> bool {
+        self.deny.iter().any(|denied| denied.get_ref() == tool)
     }
 
     /// The profile of every xiaozhi-esp32 board.

@@ -2,8 +2,9 @@
 //! that it can't be charged to a device later.
 
 use super::claim::{Claim, Demand, Expectation, ReadBack, Rung, Scenario};
-use super::file::{FileError, Many, load, nearest};
+use super::file::{FileError, Many, did_you_mean, load};
 use super::profile::Profile;
+use super::references::{Needed, References};
 use super::step::{self, Step, StepFile};
 use super::words::{Decibels, Json, Log, Path, StepRef, Text, Within};
 use crate::journal::NamedText;
@@ -52,7 +53,7 @@ struct ListedFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AcceptedFile {
-    step: StepRef,
+    step: Spanned<StepRef>,
     text: Text,
     within: Option<Within>,
 }
@@ -70,11 +71,11 @@ struct ExecutedFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReadbackFile {
-    step: StepRef,
+    step: Spanned<StepRef>,
     path: Spanned<Path>,
     equals: Option<Json>,
     same_as: Option<Spanned<StepRef>>,
-    as_asked: Option<StepRef>,
+    as_asked: Option<Spanned<StepRef>>,
     #[serde(default)]
     poll: bool,
     within: Option<Within>,
@@ -83,10 +84,10 @@ struct ReadbackFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PhysicalFile {
-    level_step: Option<LevelStepFile>,
-    expect: Option<Expect>,
+    level_step: Option<Spanned<LevelStepFile>>,
+    expect: Option<Spanned<Expect>>,
     tolerance: Option<Spanned<Decibels>>,
-    boot: Option<BootFile>,
+    boot: Option<Spanned<BootFile>>,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +100,7 @@ struct LevelStepFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BootFile {
-    step: StepRef,
+    step: Spanned<StepRef>,
     within: Within,
 }
 
@@ -112,10 +113,16 @@ impl TryFrom<String> for Expect {
     fn try_from(text: String) -> Result<Self, String> {
         match text.as_str() {
             "board-law" => Ok(Expect(Expectation::BoardLaw)),
-            _ => match Decibels::try_from(text) {
-                Ok(Decibels(db)) => Ok(Expect(Expectation::Decibels(db))),
-                Err(what) => Err(format!("{what}, or is `board-law`")),
-            },
+            _ => {
+                let Ok(Decibels(db)) = Decibels::try_from(text.clone()) else {
+                    let meant = did_you_mean(&text, ["board-law"].into_iter());
+                    return Err(format!(
+                        "`{text}` is neither `board-law` nor a step like \
+                         \"6dB\"{meant}"
+                    ));
+                };
+                Ok(Expect(Expectation::Decibels(db)))
+            }
         }
     }
 }
@@ -131,11 +138,11 @@ impl Scenario {
             return Err(FileError::at(file, raw.claim.span(), "a scenario needs a [[claim]]"));
         }
         let steps = step::check(file, raw.step)?;
+        let references = References::new(file, &steps);
         let mut claims: Vec<Claim> = Vec::new();
         for claim in raw.claim.into_inner() {
             let place = claim.id.span();
-            let claim = check(file, claim)?;
-            check_references(file, place.start, &claim, &steps)?;
+            let claim = check(&references, claim)?;
             if claims.iter().any(|c| c.id == claim.id) {
                 let what = format!("a second claim with the id `{}`", claim.id);
                 return Err(FileError::at(file, place, what));
@@ -150,7 +157,7 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// Whether a bench can run it on a kind of board.
+    /// Whether a bench can run it with a kind of board.
     ///
     /// # Errors
     /// When it has no steps, or calls a tool that the board's profile denies.
@@ -159,54 +166,30 @@ impl Scenario {
             let what = "without a [[step]] this can only judge what another program did";
             return Err(FileError::at(file, 0..0, what));
         }
-        let mut tools = self.steps.iter().flat_map(Step::tools);
-        match tools.find(|tool| profile.deny.iter().any(|denied| denied == tool)) {
-            None => Ok(()),
-            Some(tool) => {
-                let at = file.text.find(&format!("\"{tool}\"")).unwrap_or(0);
-                let board = &profile.name;
-                let what = format!("`{tool}` is on the deny-list of the board profile `{board}`");
-                Err(FileError::at(file, at..at, what))
+        for step in self.steps.iter().flat_map(Step::single) {
+            if let Some(tool) = step.act.tool().filter(|tool| profile.denies(tool)) {
+                let what = format!("the board's profile denies `{tool}`; see `deny` in it");
+                return Err(FileError::at(file, step.place.clone(), what));
             }
         }
+        Ok(())
     }
 }
 
-/// A claim speaks of steps that exist; where the file has no steps another program took them.
-fn check_references(
-    file: &NamedText,
-    from: usize,
-    claim: &Claim,
-    steps: &[Step],
-) -> Result<(), FileError> {
-    let ids: Vec<&str> = steps.iter().flat_map(Step::ids).collect();
-    let exists = |name: &str| match name.strip_suffix('*') {
-        Some(beginning) => ids.iter().any(|id| id.starts_with(beginning)),
-        None => ids.contains(&name),
-    };
-    let names = claim.demands.iter().flat_map(|demand| demand.steps());
-    match names.into_iter().find(|name| !ids.is_empty() && !exists(name)) {
-        None => Ok(()),
-        Some(name) => {
-            let at = file.text[from..].find(&format!("\"{name}\"")).map_or(from, |at| from + at);
-            let meant = nearest(name, ids.iter().copied());
-            let meant = meant.map_or(String::new(), |id| format!("; did you mean `{id}`?"));
-            Err(FileError::at(file, at..at, format!("there is no step `{name}`{meant}")))
-        }
-    }
-}
-
-fn check(file: &NamedText, raw: ClaimFile) -> Result<Claim, FileError> {
+fn check(references: &References, raw: ClaimFile) -> Result<Claim, FileError> {
+    let file = references.file;
     let mut demands = Vec::new();
     let within = |limit: Option<Within>| limit.map_or(DEFAULT_WITHIN, |Within(limit)| limit);
     for ListedFile { tool } in raw.listed.into_iter().flat_map(|m| m.0) {
         demands.push(Demand::Listed { tool: tool.0 });
     }
     for entry in raw.accepted.into_iter().flat_map(|m| m.0) {
-        let (step, text) = (entry.step.0, entry.text.0);
+        references.check(&entry.step, Needed::Answered)?;
+        let (step, text) = (entry.step.into_inner().0, entry.text.0);
         demands.push(Demand::Accepted { step, text, within: within(entry.within) });
     }
     for entry in raw.executed.into_iter().flat_map(|m| m.0) {
+        references.check(&entry.step, Needed::Called)?;
         let (place, within) = (entry.step.span(), within(entry.within));
         let StepRef(step) = entry.step.into_inner();
         demands.push(match (entry.log, entry.online) {
@@ -219,20 +202,27 @@ fn check(file: &NamedText, raw: ClaimFile) -> Result<Claim, FileError> {
         });
     }
     for entry in raw.readback.into_iter().flat_map(|m| m.0) {
+        references.check(&entry.step, Needed::Read)?;
         let value = match (entry.equals, entry.same_as, entry.as_asked) {
             (Some(value), None, None) => ReadBack::Equals(value.0),
-            (None, Some(other), None) if other.get_ref().meets(&entry.step) => {
+            (None, Some(other), None) if other.get_ref().meets(entry.step.get_ref()) => {
                 let what = "a step reads the same as itself on any board; name another";
                 return Err(FileError::at(file, other.span(), what));
             }
-            (None, Some(other), None) => ReadBack::SameAs(other.into_inner().0),
-            (None, None, Some(other)) => ReadBack::AsAsked(other.0),
+            (None, Some(other), None) => {
+                references.check(&other, Needed::Read)?;
+                ReadBack::SameAs(other.into_inner().0)
+            }
+            (None, None, Some(other)) => {
+                references.check(&other, Needed::Asked)?;
+                ReadBack::AsAsked(other.into_inner().0)
+            }
             _ => {
                 let what = "a readback needs one of `equals`, `same_as` and `as_asked`";
                 return Err(FileError::at(file, entry.path.span(), what));
             }
         };
-        let (step, path, poll) = (entry.step.0, entry.path.into_inner().0, entry.poll);
+        let (step, path, poll) = (entry.step.into_inner().0, entry.path.into_inner().0, entry.poll);
         let within = within(entry.within);
         demands.push(Demand::Readback { step, path, value, poll, within });
     }
@@ -241,7 +231,7 @@ fn check(file: &NamedText, raw: ClaimFile) -> Result<Claim, FileError> {
         let span = entries.span();
         let first = demands.len();
         for entry in entries.into_inner().0 {
-            demands.push(physical(file, entry, span.clone())?);
+            demands.push(physical(references, entry, span.clone())?);
         }
         if requires == Rung::Physical && demands[first..].iter().all(is_still) {
             let what = "a board that does nothing would pass: besides a step of 0dB a claim needs \
@@ -262,38 +252,45 @@ fn is_still(demand: &Demand) -> bool {
 }
 
 fn physical(
-    file: &NamedText,
+    references: &References,
     entry: PhysicalFile,
     span: Range<usize>,
 ) -> Result<Demand, FileError> {
-    match entry {
-        PhysicalFile {
-            level_step: Some(step),
-            expect: Some(e),
-            tolerance: Some(t),
-            boot: None,
-        } => level_step(file, step, e.0, t),
-        PhysicalFile { boot: Some(boot), level_step: None, expect: None, tolerance: None } => {
-            Ok(Demand::Boot { step: boot.step.0, within: boot.within.0 })
+    let refuse = |span, what: &str| Err(FileError::at(references.file, span, what));
+    let PhysicalFile { level_step: step, expect, tolerance, boot } = entry;
+    match (step, expect, tolerance, boot) {
+        (Some(step), Some(expect), Some(tolerance), None) => {
+            level_step(references, step.into_inner(), expect.into_inner().0, tolerance)
         }
-        PhysicalFile { level_step: Some(_), boot: None, .. } => {
+        (None, None, None, Some(boot)) => {
+            let BootFile { step, within } = boot.into_inner();
+            references.check(&step, Needed::Restarted)?;
+            Ok(Demand::Boot { step: step.into_inner().0, within: within.0 })
+        }
+        (Some(step), _, _, None) => {
             let what = "a `level_step` needs `expect` (\"board-law\" or \"6dB\") and `tolerance`";
-            Err(FileError::at(file, span, what))
+            refuse(step.span(), what)
         }
-        _ => {
-            let what = "a physical entry is either a `level_step` or a `boot`";
-            Err(FileError::at(file, span, what))
+        (None, expect, tolerance, boot) => {
+            let stray = expect.map(|e| e.span()).or(tolerance.map(|t| t.span()));
+            match (stray, boot) {
+                (Some(stray), _) => refuse(stray, "only a `level_step` has this"),
+                _ => refuse(span, "a physical entry is either a `level_step` or a `boot`"),
+            }
+        }
+        (Some(_), _, _, Some(boot)) => {
+            refuse(boot.span(), "a physical entry is either a `level_step` or a `boot`")
         }
     }
 }
 
 fn level_step(
-    file: &NamedText,
+    references: &References,
     step: LevelStepFile,
     expect: Expectation,
     tolerance: Spanned<Decibels>,
 ) -> Result<Demand, FileError> {
-    let refuse = |span, what: String| Err(FileError::at(file, span, what));
+    let refuse = |span, what: String| Err(FileError::at(references.file, span, what));
     let (from, to) = (&step.from.get_ref().0, &step.to.get_ref().0);
     if from.len() != to.len() {
         let what = "`from` and `to` are pairs: they need the same number of steps";
@@ -301,6 +298,7 @@ fn level_step(
     }
     for (side, others) in [(&step.from, from), (&step.to, to)] {
         for (n, id) in side.get_ref().0.iter().enumerate() {
+            references.check_in(side.span(), id, Needed::Played)?;
             if let Some(other) = others[n + 1..].iter().find(|other| id.meets(other)) {
                 let what = format!("`{}` and `{}` mean the same step twice", id.0, other.0);
                 return refuse(side.span(), what);

@@ -6,6 +6,7 @@ use crate::journal::NamedText;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 
@@ -21,6 +22,8 @@ pub struct Step {
     pub required: bool,
     /// What it does.
     pub act: Act,
+    /// Where the file says so, in bytes: at the tool's name where a tool is called.
+    pub place: Range<usize>,
 }
 
 /// What a step does.
@@ -115,20 +118,19 @@ pub enum Wait {
 #[serde(deny_unknown_fields)]
 pub(super) struct StepFile {
     id: Option<Spanned<StepId>>,
-    #[serde(default)]
-    required: bool,
+    required: Option<Spanned<bool>>,
     wait: Option<Spanned<WaitFile>>,
-    open_audio: Option<WithinFile>,
-    discover: Option<DiscoverFile>,
-    call: Option<CallFile>,
-    status: Option<WithinFile>,
-    beacon: Option<NothingFile>,
-    play: Option<PlayFile>,
-    listen: Option<ListenFile>,
-    reboot: Option<WithinFile>,
-    restore: Option<NothingFile>,
-    repeat: Option<TimesFile>,
-    interleave: Option<TimesFile>,
+    open_audio: Option<Spanned<WithinFile>>,
+    discover: Option<Spanned<DiscoverFile>>,
+    call: Option<Spanned<CallFile>>,
+    status: Option<Spanned<WithinFile>>,
+    beacon: Option<Spanned<NothingFile>>,
+    play: Option<Spanned<PlayFile>>,
+    listen: Option<Spanned<ListenFile>>,
+    reboot: Option<Spanned<WithinFile>>,
+    restore: Option<Spanned<NothingFile>>,
+    repeat: Option<Spanned<TimesFile>>,
+    interleave: Option<Spanned<TimesFile>>,
     #[serde(default)]
     step: Vec<Spanned<StepFile>>,
 }
@@ -160,7 +162,7 @@ struct DiscoverFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CallFile {
-    tool: Text,
+    tool: Spanned<Text>,
     #[serde(default)]
     args: BTreeMap<String, Json>,
     within: Option<Within>,
@@ -228,30 +230,51 @@ impl Reader<'_> {
 
     fn step(&mut self, raw: Spanned<StepFile>, inside: bool) -> Result<Step, FileError> {
         let (file, span) = (self.file, raw.span());
-        let refuse = |what: &str| Err(FileError::at(file, span.clone(), what));
+        let refuse = |span: Range<usize>, what: String| Err(FileError::at(file, span, what));
         let mut raw = raw.into_inner();
-        let (id, required) = (raw.id.take(), raw.required);
+        let (id, required) = (raw.id.take(), raw.required.take());
         let inner = std::mem::take(&mut raw.step);
+        let first_inner = inner.first().map(Spanned::span);
         let steps: Vec<Step> =
             inner.into_iter().map(|step| self.step(step, true)).collect::<Result<_, _>>()?;
-        let (empty, group) = (steps.is_empty(), raw.repeat.is_some() || raw.interleave.is_some());
-        match (group, empty, inside) {
-            (true, _, true) => return refuse("groups don't nest"),
-            (true, true, _) => return refuse("a group needs [[step.step]] tables"),
-            (false, false, _) => {
-                return refuse("only `repeat` and `interleave` hold [[step.step]] tables");
-            }
-            _ => {}
-        }
         let mut acts = acts(file, raw, steps)?;
-        let (Some((kind, act)), true) = (acts.pop(), acts.is_empty()) else {
-            return refuse(
-                "a step does exactly one thing: wait, open_audio, discover, call, status, beacon, \
-                 play, listen, reboot, restore, repeat or interleave",
-            );
+        acts.sort_by_key(|(place, _)| place.start);
+        if let [(_, act), (place, other), ..] = &acts[..] {
+            let what =
+                format!("a `{}` in a step with `{}`: a step does one", other.kind(), act.kind());
+            return refuse(place.clone(), what);
+        }
+        let Some((place, act)) = acts.pop() else {
+            let what = format!("a step does one thing: {}", Act::KINDS.join(", "));
+            return refuse(span, what);
         };
-        let id = id.map_or_else(|| self.made_up(kind), |id| id.into_inner().0);
-        Ok(Step { id, required, act })
+        match (act.steps(), first_inner) {
+            (Some(_), _) if inside => return refuse(place, "groups don't nest".into()),
+            (Some([]), _) => return refuse(place, "a group needs [[step.step]] tables".into()),
+            (Some(_), _) => {
+                if let Some(required) = required {
+                    let what = "a group can't be `required`: say so in its steps";
+                    return refuse(required.span(), what.into());
+                }
+            }
+            (None, Some(inner)) => {
+                let what = "only `repeat` and `interleave` hold [[step.step]] tables";
+                return refuse(inner, what.into());
+            }
+            (None, None) => {}
+        }
+        let id = match id {
+            None => self.made_up(act.kind()),
+            // The bench itself takes steps of these names: `before`, and `restore` at the end.
+            Some(id) if id.get_ref().0 == "before" => {
+                return refuse(id.span(), "the bench's own first status is `before`".into());
+            }
+            Some(id) if id.get_ref().0 == "restore" && act != Act::Restore => {
+                return refuse(id.span(), "only a `restore` is called `restore`".into());
+            }
+            Some(id) => id.into_inner().0,
+        };
+        Ok(Step { id, required: required.is_some_and(Spanned::into_inner), act, place })
     }
 
     fn made_up(&mut self, kind: &str) -> String {
@@ -263,37 +286,39 @@ impl Reader<'_> {
     }
 }
 
-/// Everything that a table says to do; it should be one thing.
+/// Everything that a table says to do, and where; it should be one thing.
 fn acts(
     file: &NamedText,
     raw: StepFile,
     steps: Vec<Step>,
-) -> Result<Vec<(&'static str, Act)>, FileError> {
+) -> Result<Vec<(Range<usize>, Act)>, FileError> {
+    fn act<T>(raw: Option<Spanned<T>>, act: impl FnOnce(T) -> Act) -> Option<(Range<usize>, Act)> {
+        raw.map(|raw| (raw.span(), act(raw.into_inner())))
+    }
     let within = |limit: Option<Within>| limit.map_or(DEFAULT_WITHIN, |Within(limit)| limit);
-    let wait = raw.wait.map(|wait| wait_for(file, wait)).transpose()?;
+    let wait = raw.wait.map(|wait| Ok((wait.span(), Act::Wait(wait_for(file, wait)?))));
+    let call = raw.call.map(|call| {
+        let CallFile { tool, args, within: limit } = call.into_inner();
+        let arguments = args.into_iter().map(|(name, Json(value))| (name, value));
+        let (arguments, within) = (Value::Object(arguments.collect()), within(limit));
+        (tool.span(), Act::Call { tool: tool.into_inner().0, arguments, within })
+    });
     let all = [
-        wait.map(|wait| ("wait", Act::Wait(wait))),
-        raw.open_audio.map(|open| ("open_audio", Act::OpenAudio { within: within(open.within) })),
-        raw.discover.map(|d| {
-            let within = within(d.within);
-            ("discover", Act::Discover { user_tools: d.user_tools, within })
+        wait.transpose()?,
+        act(raw.open_audio, |open| Act::OpenAudio { within: within(open.within) }),
+        act(raw.discover, |d| Act::Discover { user_tools: d.user_tools, within: within(d.within) }),
+        call,
+        act(raw.status, |status| Act::Status { within: within(status.within) }),
+        act(raw.beacon, |NothingFile {}| Act::Beacon),
+        act(raw.play, |play| Act::Play {
+            dbfs: play.level.0,
+            seconds: play.length.0.as_secs_f64(),
         }),
-        raw.call.map(|call| {
-            let arguments = call.args.into_iter().map(|(name, Json(value))| (name, value));
-            let (tool, within) = (call.tool.0, within(call.within));
-            ("call", Act::Call { tool, arguments: Value::Object(arguments.collect()), within })
-        }),
-        raw.status.map(|status| ("status", Act::Status { within: within(status.within) })),
-        raw.beacon.map(|NothingFile {}| ("beacon", Act::Beacon)),
-        raw.play.map(|play| {
-            ("play", Act::Play { dbfs: play.level.0, seconds: play.length.0.as_secs_f64() })
-        }),
-        raw.listen.map(|listen| ("listen", Act::Listen { length: listen.length.0 })),
-        raw.reboot.map(|reboot| ("reboot", Act::Reboot { within: within(reboot.within) })),
-        raw.restore.map(|NothingFile {}| ("restore", Act::Restore)),
-        raw.repeat
-            .map(|group| ("repeat", Act::Repeat { times: group.times.0, steps: steps.clone() })),
-        raw.interleave.map(|group| ("interleave", Act::Interleave { times: group.times.0, steps })),
+        act(raw.listen, |listen| Act::Listen { length: listen.length.0 }),
+        act(raw.reboot, |reboot| Act::Reboot { within: within(reboot.within) }),
+        act(raw.restore, |NothingFile {}| Act::Restore),
+        act(raw.repeat, |group| Act::Repeat { times: group.times.0, steps: steps.clone() }),
+        act(raw.interleave, |group| Act::Interleave { times: group.times.0, steps }),
     ];
     Ok(all.into_iter().flatten().collect())
 }
@@ -317,25 +342,70 @@ fn wait_for(file: &NamedText, wait: Spanned<WaitFile>) -> Result<Wait, FileError
     }
 }
 
-impl Step {
-    /// This step's id and those inside it.
-    pub fn ids(&self) -> Vec<&str> {
-        match &self.act {
-            Act::Repeat { steps, .. } | Act::Interleave { steps, .. } => {
-                steps.iter().map(|s| s.id.as_str()).collect()
-            }
-            _ => vec![&self.id],
+impl Act {
+    const KINDS: [&str; 12] = [
+        "wait",
+        "open_audio",
+        "discover",
+        "call",
+        "status",
+        "beacon",
+        "play",
+        "listen",
+        "reboot",
+        "restore",
+        "repeat",
+        "interleave",
+    ];
+
+    /// Its word in a file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Act::Wait(_) => "wait",
+            Act::OpenAudio { .. } => "open_audio",
+            Act::Discover { .. } => "discover",
+            Act::Call { .. } => "call",
+            Act::Status { .. } => "status",
+            Act::Beacon => "beacon",
+            Act::Play { .. } => "play",
+            Act::Listen { .. } => "listen",
+            Act::Reboot { .. } => "reboot",
+            Act::Restore => "restore",
+            Act::Repeat { .. } => "repeat",
+            Act::Interleave { .. } => "interleave",
         }
     }
 
-    /// Tools that it calls by name.
-    pub fn tools(&self) -> Vec<&str> {
-        match &self.act {
-            Act::Repeat { steps, .. } | Act::Interleave { steps, .. } => {
-                steps.iter().flat_map(Step::tools).collect()
-            }
-            Act::Call { tool, .. } => vec![tool],
-            _ => Vec::new(),
+    /// The steps of a group.
+    fn steps(&self) -> Option<&[Step]> {
+        match self {
+            Act::Repeat { steps, .. } | Act::Interleave { steps, .. } => Some(steps),
+            _ => None,
         }
+    }
+
+    /// The tool that it calls by name.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Act::Call { tool, .. } => Some(tool),
+            Act::Status { .. } => Some("self.get_device_status"),
+            Act::Reboot { .. } => Some("self.reboot"),
+            _ => None,
+        }
+    }
+}
+
+impl Step {
+    /// How many instances of it a session has at least, or of each step in it.
+    pub fn times(&self) -> usize {
+        match self.act {
+            Act::Repeat { times, .. } | Act::Interleave { times, .. } => times as usize,
+            _ => 1,
+        }
+    }
+
+    /// The steps of a group, or this one.
+    pub fn single(&self) -> &[Step] {
+        self.act.steps().unwrap_or(std::slice::from_ref(self))
     }
 }

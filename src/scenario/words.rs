@@ -1,7 +1,7 @@
 //! The words of scenario files: texts that say something, references to steps, numbers with units.
 
 use super::units;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -18,6 +18,11 @@ impl TryFrom<String> for Text {
             false => Ok(Text(text)),
         }
     }
+}
+
+/// Reads a text that says something.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Text::deserialize(deserializer).map(|Text(text)| text)
 }
 
 /// The id of a step, or the beginning of several ids and `*`.
@@ -129,13 +134,11 @@ impl TryFrom<toml::Value> for Json {
         let json = |value| Json::try_from(value).map(|Json(value)| value);
         Ok(Json(match value {
             toml::Value::Datetime(date) => {
-                return Err(format!("a status holds no dates; quote it: \"{date}\""));
+                return Err(format!("JSON has no dates; quote it: \"{date}\""));
             }
-            toml::Value::Float(number) => {
-                serde_json::Number::from_f64(number)
-                    .map(Value::Number)
-                    .ok_or_else(|| format!("a status can't hold `{number}`"))?
-            }
+            toml::Value::Float(number) => serde_json::Number::from_f64(number)
+                .map(Value::Number)
+                .ok_or_else(|| format!("JSON can't hold `{number}`"))?,
             toml::Value::Integer(number) => number.into(),
             toml::Value::Boolean(yes) => yes.into(),
             toml::Value::String(text) => text.into(),
