@@ -136,3 +136,63 @@ pub fn told(divergence: &Divergence) -> String {
     };
     format!("diverged at record {n}\n  then   {}\n  today  {}", told(then), told(today))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::evaluate::evaluate;
+    use crate::journal::{Condition, Edge, Entry};
+    use crate::judge::Outcome;
+
+    const VOLUME_STEP: &str = include_str!("../../scenarios/volume-step.toml");
+    const REBOOT: &str = include_str!("../../scenarios/reboot.toml");
+
+    /// A healthy board and a scenario with another limit.
+    fn limited(scenario: &str, limit: &str) -> MemoryRecording {
+        let line = scenario.lines().find(|line| line.starts_with("limit")).unwrap();
+        let scenario = scenario.replace(line, &format!("limit = \"{limit}\""));
+        let texts = Texts {
+            scenario: NamedText::new("limited.toml", scenario),
+            rig: NamedText::new("sim.toml", include_str!("../../rigs/sim.toml")),
+            profile: Profile::xiaozhi(),
+        };
+        simulate(&texts, &Choices { seed: 3, ..Choices::default() }).unwrap()
+    }
+
+    #[test]
+    fn at_its_limit_a_session_ends_in_order() {
+        let recording = limited(VOLUME_STEP, "10s");
+        let entries: Vec<_> = recording.records().map(|record| record.unwrap()).collect();
+        let limit = entries.iter().position(
+            |r| matches!(&r.entry, Entry::Decided { what } if what.contains("limit is reached")),
+        );
+        let limit = limit.expect("the limit is a decision");
+        assert_eq!(entries[limit].at.seconds_since(crate::time::Moment::START), 10.0);
+        let steps = entries[limit..].iter().filter_map(|r| match &r.entry {
+            Entry::Step { path, edge } => Some((path.as_str(), *edge)),
+            _ => None,
+        });
+        let steps: Vec<_> = steps.collect();
+        assert_eq!(steps[0].1, Edge::Cut);
+        assert_eq!(steps[steps.len() - 2..], [("restore", Edge::Start), ("restore", Edge::End)]);
+        assert!(matches!(entries.last().unwrap().entry, Entry::End { .. }));
+        assert_eq!(recording.condition(), &Condition::Complete);
+    }
+
+    #[test]
+    fn what_a_limit_left_out_is_not_charged_to_the_board() {
+        for (scenario, limits, enough) in [
+            (VOLUME_STEP, &["1s", "5s", "10s", "14s", "18s", "24s", "30s", "36s"][..], "300s"),
+            (REBOOT, &["1s", "5s", "10s", "14s", "18s", "22s", "26s"][..], "150s"),
+        ] {
+            let outcome =
+                |limit| evaluate(&limited(scenario, limit), None).unwrap().verdict.outcome;
+            for limit in limits {
+                let outcome = outcome(limit);
+                let unknown = [Outcome::Error, Outcome::Inconclusive].contains(&outcome);
+                assert!(unknown, "{outcome} at {limit}");
+            }
+            assert_eq!(outcome(enough), Outcome::Pass);
+        }
+    }
+}

@@ -28,6 +28,8 @@ pub struct Step {
     pub window: Window,
     /// Record with which it began.
     pub record: u64,
+    /// It came to its own end.
+    pub is_whole: bool,
 }
 
 impl Step {
@@ -75,10 +77,12 @@ impl Story {
                     path: path.clone(),
                     window: Window { from: fact.at, until: Moment::NEVER },
                     record: fact.record,
+                    is_whole: false,
                 }),
-                Edge::End => {
+                Edge::End | Edge::Cut => {
                     if let Some(step) = self.steps.iter_mut().rev().find(|s| s.path == *path) {
                         step.window.until = fact.at;
+                        step.is_whole = *edge == Edge::End;
                     }
                 }
             }

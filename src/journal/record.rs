@@ -66,6 +66,8 @@ pub enum Edge {
     Start,
     /// The step is over.
     End,
+    /// The step was cut short: the session's limit was reached.
+    Cut,
 }
 
 /// Raw evidence from the edge of the bench.

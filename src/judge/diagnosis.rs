@@ -69,10 +69,16 @@ const RECORDS: Places = &["records.jsonl at the cited records"];
 pub(super) const INCOMPLETE: Places =
     &["the recording's original, or the same session once more", "space on the bench's disk"];
 
-/// The next places to look after a finding about restarts that no claim asked for.
-pub(super) fn after_restart(finding: &Finding) -> Places {
+const CUT: Places = &[
+    "records.jsonl: the last decisions say why steps were left out",
+    "the scenario's limit, and its steps that are required",
+];
+
+/// The next places to look after a finding that no claim asked for.
+pub(super) fn unasked(finding: &Finding) -> Places {
     match finding.discrepancy {
-        Some(Discrepancy::Inconclusive) | None => HOLE,
+        None => HOLE,
+        Some(Discrepancy::Inconclusive) => CUT,
         Some(name) => next(finding, name),
     }
 }

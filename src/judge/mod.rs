@@ -51,7 +51,7 @@ pub fn judge(
     for claim in &scenario.claims {
         claims.push(judge_claim(claim, &case)?);
     }
-    let session = predicates::session::findings(&case);
+    let session = predicates::session::findings(scenario, &case);
     let verdict = Verdict {
         outcome: Outcome::of(claims.iter().map(|c| c.outcome).chain(outcomes_of(&session))),
         session,

@@ -325,7 +325,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// One verdict per claim.
     pub claims: Vec<ClaimVerdict>,
-    /// Findings that no claim has to ask for: unexpected resets and panics.
+    /// Findings that no claim has to ask for: unexpected resets, panics, steps that were left out.
     pub session: Vec<Finding>,
     /// What else happened that no claim speaks of, one sentence each; nothing follows from it.
     pub notes: Vec<String>,
@@ -346,7 +346,7 @@ pub struct Verdict {
 impl Verdict {
     /// Findings that no claim has to ask for, each with where to look next, nearest first.
     pub fn session(&self) -> impl Iterator<Item = (&Finding, &'static [&'static str])> {
-        self.session.iter().map(|finding| (finding, diagnosis::after_restart(finding)))
+        self.session.iter().map(|finding| (finding, diagnosis::unasked(finding)))
     }
 
     /// The name of the worst that was found. A restart that nobody asked for explains more than
@@ -355,7 +355,10 @@ impl Verdict {
         let ends = |f: &&Finding| Outcome::of_status(f.status, f.discrepancy) == self.outcome;
         let session = self.session.iter().find(ends).and_then(|f| f.discrepancy);
         let claim = self.claims.iter().find(|c| c.outcome == self.outcome);
-        session.or(claim.map(|c| c.discrepancy)).unwrap_or(Discrepancy::Agree)
+        session.or(claim.map(|c| c.discrepancy)).unwrap_or(match self.outcome {
+            Outcome::Pass => Discrepancy::Agree,
+            _ => Discrepancy::Inconclusive,
+        })
     }
 
     /// Nothing is concluded from part of a session; the findings stay, as what was seen of it.

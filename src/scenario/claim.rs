@@ -40,7 +40,8 @@ pub struct Scenario {
     pub name: String,
     /// The question that it answers.
     pub question: String,
-    /// How long a session may take at most; the session ends there, incomplete.
+    /// How long a session may take at most. There the rest of the steps is left out, the board is
+    /// put back, and the session ends in order. It can't pass then: what was left out is silent.
     pub limit: Duration,
     /// What to do; empty where another program did it (imported sessions).
     pub steps: Vec<Step>,

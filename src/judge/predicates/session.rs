@@ -1,4 +1,5 @@
-//! What no claim has to ask for: restarts that the bench did not cause, panics, another firmware.
+//! What no claim has to ask for: restarts that the bench did not cause, panics, another firmware,
+//! and steps that the session left out.
 
 use super::{identity, restarts};
 use crate::decode::uart::{BootEvent, PanicKind};
@@ -18,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A finding for each kind of trouble; empty when there was none. From the first call on that
 /// a claim expects to restart the board, that claim judges.
-pub(in crate::judge) fn findings(case: &Case) -> Vec<Finding> {
+pub(in crate::judge) fn findings(scenario: &Scenario, case: &Case) -> Vec<Finding> {
     let until = case.reboots().map(|call| call.at).min().unwrap_or(Moment::NEVER);
     let facts = &case.story.facts;
     let (mut boots, mut panics) = (Vec::new(), Vec::new());
@@ -39,6 +40,7 @@ pub(in crate::judge) fn findings(case: &Case) -> Vec<Finding> {
         .chain(panicked(&panics))
         .chain(missed(window, case))
         .chain(identity::changed(case))
+        .chain(left_out(scenario, case))
         .collect()
 }
 
@@ -129,4 +131,21 @@ fn missed(window: Window, case: &Case) -> Option<Finding> {
     let at = fact.at;
     let reason = format!("no ROM banner, but the board may have restarted before {at}: {sign}");
     Some(Finding::silent(Rung::Physical, reason).citing([fact.record]))
+}
+
+/// A session that was cut short has not seen what its scenario would have it see, such as that a
+/// board stays up after a restart.
+fn left_out(scenario: &Scenario, case: &Case) -> Option<Finding> {
+    let whole = |id: &str| case.story.instances(id).filter(|step| step.is_whole).count();
+    let mut steps = scenario
+        .steps
+        .iter()
+        .flat_map(|step| step.single().iter().map(|single| (single.id.as_str(), step.times())));
+    let (id, times) = steps.find(|(id, times)| whole(id) < *times)?;
+    let reason = match (whole(id), times) {
+        (_, 1) => format!("the session left out the step `{id}`, or cut it short"),
+        (n, _) => format!("the session did the step `{id}` {n} instead of {times} times"),
+    };
+    let finding = Finding::silent(Rung::Physical, reason);
+    Some(Finding { discrepancy: Some(Discrepancy::Inconclusive), ..finding })
 }

@@ -254,7 +254,7 @@ impl Conductor {
         self.decide(format!("{why}: the rest of the scenario is left out"));
         if let Some(running) = self.running.take() {
             let path = running.path().to_owned();
-            self.entries.push_back(Entry::Step { path, edge: Edge::End });
+            self.entries.push_back(Entry::Step { path, edge: Edge::Cut });
         }
         self.ending = true;
         self.limit = now + RESTORE_LIMIT;
