@@ -53,6 +53,16 @@ pub struct UartLine {
 }
 
 impl UartLine {
+    /// Whether its message is `wanted`, or the text under the tag of `tagged` (the same words, cut
+    /// in two); a line that merely mentions it is not it, nor one of another tag that quotes it.
+    pub fn says(&self, wanted: &str, tagged: Option<(&str, &str)>) -> bool {
+        match (&self.log, tagged) {
+            (None, _) => self.text == wanted,
+            (Some(log), Some((tag, text))) => log.tag == tag && log.text == text,
+            (Some(log), None) => log.text == wanted && !self.quotes(),
+        }
+    }
+
     /// Whether the text was written by someone else (a server, a user), so that it may quote
     /// anything without it having happened.
     pub fn quotes(&self) -> bool {

@@ -26,7 +26,7 @@ pub(super) fn finding(step: &str, log: &str, within: Duration, case: &Case) -> F
         let tagged = tagged(log, case);
         let said = |window: Window| {
             let mut lines = lines(case).filter(|(f, _)| window.contains(f.at));
-            lines.find(|(_, line)| says(line, log, tagged)).map(|(fact, _)| fact.record)
+            lines.find(|(_, line)| line.says(log, tagged)).map(|(fact, _)| fact.record)
         };
         // A trace counts until the next call that changes anything: it could be that one's.
         let alone = window(call, within, case, Exchange::changes_something);
@@ -92,16 +92,6 @@ fn lines<'a>(case: &'a Case) -> impl Iterator<Item = (&'a Fact, &'a UartLine)> +
         What::Uart(line) => Some((f, line)),
         _ => None,
     })
-}
-
-/// The line's message is `wanted`, or `TAG: message`; a line that merely mentions it is not it,
-/// nor one of another tag that quotes it.
-fn says(line: &UartLine, wanted: &str, tagged: Option<(&str, &str)>) -> bool {
-    match (&line.log, tagged) {
-        (None, _) => line.text == wanted,
-        (Some(log), Some((tag, text))) => log.tag == tag && log.text == text,
-        (Some(log), None) => log.text == wanted && !line.quotes(),
-    }
 }
 
 /// The tag and the message that a claim names. A message may hold a colon, too: only what is a

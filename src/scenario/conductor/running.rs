@@ -284,13 +284,8 @@ fn answered(
     }
 }
 
-/// The line is `wanted`, or its message is, with or without the tag before it.
+/// Whether a line is what a step waits for, `text` or `TAG: text`.
 fn says(line: &UartLine, wanted: &str) -> bool {
-    match &line.log {
-        None => line.text == wanted,
-        Some(log) => {
-            let tagged = wanted.split_once(": ").filter(|(tag, _)| *tag == log.tag);
-            log.text == tagged.map_or(wanted, |(_, text)| text)
-        }
-    }
+    let is_of = |tag: &str| line.log.as_ref().is_some_and(|log| log.tag == tag);
+    line.says(wanted, wanted.split_once(": ").filter(|(tag, _)| is_of(tag)))
 }
